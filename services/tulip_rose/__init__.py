@@ -1,0 +1,1 @@
+"""Tulip (gRPC, scheduling) and ROSE (the engine): one deployable, two rooms."""

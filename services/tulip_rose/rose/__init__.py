@@ -1,0 +1,1 @@
+"""ROSE: the engine. `step(batch) -> LazyTensor`. Knows neither the network, nor asyncio, nor protobuf."""
