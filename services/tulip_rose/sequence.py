@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,13 @@ class Sequence:
     deadline: float
     outcome: "Embedded | Exception | None" = field(default=None)
     """Set once, by whoever settles the sequence."""
+
+    @classmethod
+    def whole(
+        cls, token_ids: NDArray[np.int32], form: OutputForm, *, arrival: float = 0.0, deadline: float = inf
+    ) -> "Sequence":
+        """A sequence that becomes one row, pooled over all of its tokens."""
+        return cls(token_ids, ((0, int(token_ids.size)),), form, arrival, deadline)
 
     @property
     def tokens(self) -> int:

@@ -1,0 +1,159 @@
+"""Where steps run: one protocol, a CPU and a CUDA device behind it.
+
+A device runs the steps that it is given one after the other, in order, and never two at once. `launch` returns before
+the step is done; on CPU the event is a future of a worker thread, on CUDA an event recorded on a stream.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError
+from tulip_rose.rose.lazy import Part
+
+Output = list[tuple[Tensor, Tensor]]
+"""Of each output form: rows, and which of them are finite."""
+Work = Callable[[], Output]
+
+
+class Launched(Protocol):
+    """A step under way."""
+
+    def reached(self) -> bool:
+        """Whether `wait` would return or raise at once."""
+
+    def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
+        """The result in host memory.
+
+        Raises:
+            TimeoutError: not within `timeout_s` seconds.
+            StepError: this step failed.
+            EngineDeadError: the device can do nothing more.
+        """
+
+
+class Device(Protocol):
+    """Runs steps in order."""
+
+    name: str
+    """E.g. cpu, cuda:0."""
+    torch_device: torch.device
+
+    def launch(self, work: Work) -> Launched:
+        """Begin a step after those launched before."""
+
+    def close(self) -> None:
+        """Give back what the device holds; steps under way are finished first."""
+
+
+class CpuDevice:
+    """A worker thread as the stream. OpenMP keeps a team of threads for each caller, so all steps share one caller."""
+
+    name = "cpu"
+
+    def __init__(self, threads: int) -> None:
+        self.torch_device = torch.device("cpu")
+        count = threads or len(os.sched_getaffinity(0))
+        self._stream = ThreadPoolExecutor(1, "rose-cpu", initializer=torch.set_num_threads, initargs=(count,))
+
+    def launch(self, work: Work) -> Launched:
+        """See `Device`."""
+        return CpuLaunched(self._stream.submit(_run, work))
+
+    def close(self) -> None:
+        """See `Device`."""
+        self._stream.shutdown()
+
+
+def _run(work: Work) -> tuple[Part, ...]:
+    with torch.inference_mode():
+        return tuple(Part(rows.numpy(), finite.numpy()) for rows, finite in work())
+
+
+class CpuLaunched:
+    """A step on the worker thread: the event is its future."""
+
+    def __init__(self, future: "Future[tuple[Part, ...]]") -> None:
+        self._future = future
+
+    def reached(self) -> bool:
+        """See `Launched`."""
+        return self._future.done()
+
+    def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
+        """See `Launched`."""
+        failure = self._future.exception(timeout_s)
+        if failure is None:
+            return self._future.result()
+        if isinstance(failure, Exception):
+            raise StepError(f"step failed: {type(failure).__name__}: {failure}") from failure
+        raise EngineDeadError(f"step ended by {type(failure).__name__}") from failure
+
+
+class CudaDevice:
+    """A stream of its own; results are copied to pinned memory behind the step, and an event stands behind the copy."""
+
+    def __init__(self) -> None:
+        if not torch.cuda.is_available():
+            raise LoadError("device cuda was asked for, and torch finds none here")
+        self.torch_device = torch.device("cuda", torch.cuda.current_device())
+        self.name = str(self.torch_device)
+        self._stream = torch.cuda.Stream()
+
+    def launch(self, work: Work) -> Launched:
+        """See `Device`."""
+        try:
+            with torch.inference_mode(), torch.cuda.stream(self._stream):
+                host = [(_to_pinned(rows), _to_pinned(finite)) for rows, finite in work()]
+                event = torch.cuda.Event()
+                event.record(self._stream)
+        except torch.AcceleratorError as error:
+            raise EngineDeadError(f"{self.name} failed: {error}") from error
+        return CudaLaunched(self.name, event, host)
+
+    def close(self) -> None:
+        """See `Device`."""
+        self._stream.synchronize()
+
+
+def _to_pinned(tensor: Tensor) -> Tensor:
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    return host.copy_(tensor, non_blocking=True)
+
+
+class CudaLaunched:
+    """A step on a stream."""
+
+    def __init__(self, name: str, event: "torch.cuda.Event", host: Output) -> None:
+        self._name, self._event, self._host = name, event, host
+
+    def reached(self) -> bool:
+        """See `Launched`."""
+        return bool(self._event.query())
+
+    def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
+        """See `Launched`; CUDA has no timed wait, the watch over the engine thread stands in for it."""
+        try:
+            self._event.synchronize()
+        except torch.AcceleratorError as error:
+            raise EngineDeadError(f"{self._name} failed: {error}") from error
+        return tuple(Part(rows.numpy(), finite.numpy()) for rows, finite in self._host)
+
+
+def open_device(name: str, threads: int) -> Device:
+    """The device of that name; `auto` takes CUDA where torch finds it.
+
+    Raises:
+        LoadError: not known, or not there.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cpu":
+        return CpuDevice(threads)
+    if name == "cuda":
+        return CudaDevice()
+    raise LoadError(f"device {name!r} is not known; known are auto, cpu, cuda")

@@ -1,0 +1,138 @@
+"""`Engine`: a loaded model on a device. `step(batch) -> LazyTensor` is all there is to it.
+
+engine = Engine.load(Path("all-MiniLM-L6-v2"), EngineOptions())
+batch = Batch.pack([Sequence.whole(ids, engine.card.form()) for ids in texts])
+vectors = engine.step(batch).wait().array()
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.device import Device, Output, open_device
+from tulip_rose.rose.digest import folder_digest
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.facts import Facts, Pooling, read_facts
+from tulip_rose.rose.folder import read_object
+from tulip_rose.rose.layers.attention import choose_attention
+from tulip_rose.rose.lazy import LazyTensor, Place
+from tulip_rose.rose.models.model import Config, Model
+from tulip_rose.rose.models.registry import find_model
+from tulip_rose.rose.options import DTYPES, EngineOptions
+from tulip_rose.rose.output import finish, finite
+from tulip_rose.rose.pooling import pool
+from tulip_rose.rose.weights import Weights
+from tulip_rose.sequence import OutputForm, Sequence
+
+
+class Engine:
+    """A model on a device. Not for use by two threads at once: one thread owns it (see `loop`)."""
+
+    def __init__(self, model: Model, pooling: Pooling, device: Device, card: ModelCard) -> None:
+        self.card = card
+        self._model = model
+        self._pooling = pooling
+        self._device = device
+
+    @classmethod
+    def load(cls, path: Path, options: EngineOptions | None = None) -> "Engine":
+        """Load the model in a folder and run one step of it.
+
+        Raises:
+            LoadError: it cannot be served as asked; one line that names the file and the key.
+        """
+        options = options or EngineOptions()
+        if not path.is_dir():
+            raise LoadError(f"{path}: no such folder; a model is a folder with config.json and model.safetensors")
+        if options.dtype not in DTYPES:
+            raise LoadError(f"dtype {options.dtype!r} is not known; known are {', '.join(DTYPES)}")
+        config = read_object(path, "config.json", required=True)
+        name, model_type = find_model(config, str(path / "config.json"))
+        attention = choose_attention(options.attention_backend)
+        device = open_device(options.device, options.threads)
+        with torch.inference_mode(), Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
+            model = model_type(Config(config, str(path / "config.json")), weights, attention, device.torch_device)
+        facts = read_facts(path, config, options, positions=model.positions, native=model.hidden_size)
+        card = _card(path, options, facts, model, name, device.name, attention.name)
+        engine = cls(model, facts.pooling, device, card)
+        engine._try()
+        return engine
+
+    def step(self, batch: Batch) -> LazyTensor:
+        """Launch one forward pass; returns at once.
+
+        Raises:
+            EngineDeadError: the device can do nothing more.
+        """
+        return LazyTensor(self._device.launch(partial(self._work, batch)), _places(batch))
+
+    def close(self) -> None:
+        """Finish what is under way and give the device back."""
+        self._device.close()
+
+    def _work(self, batch: Batch) -> Output:
+        batch = batch.to(self._device.torch_device)
+        rows = pool(self._model(batch), batch.spans, self._pooling)
+        good = finite(rows)
+        rows = rows.masked_fill(~good[:, None], 0.0)
+        return [(finish(rows[part], form), good[part]) for form, part in _parts(batch)]
+
+    def _try(self) -> None:
+        """One token through everything: what cannot run is found before anybody waits for it."""
+        ids = np.zeros(1, dtype=np.int32)
+        rows = self.step(Batch.pack([Sequence.whole(ids, self.card.form())])).wait()
+        if rows.failed(0):
+            raise LoadError(f"the model gives no finite vector for token 0 in {self.card.dtype}")
+
+
+def _parts(batch: Batch) -> Iterator[tuple[OutputForm, slice | Tensor]]:
+    """Each output form of a batch, and its rows."""
+    forms = dict.fromkeys(batch.forms)
+    if len(forms) == 1:
+        yield batch.forms[0], slice(None)
+        return
+    wanted = np.repeat(np.asarray([list(forms).index(form) for form in batch.forms]), batch.rows)
+    for index, form in enumerate(forms):
+        yield form, torch.from_numpy(np.flatnonzero(wanted == index))
+
+
+def _places(batch: Batch) -> list[Place]:
+    """Where each sequence, in the caller's order, finds its rows."""
+    parts = {form: index for index, form in enumerate(dict.fromkeys(batch.forms))}
+    filled = [0] * len(parts)
+    places = [Place(0, 0, 0)] * len(batch.order)
+    for sequence, count, form in zip(batch.order, batch.rows, batch.forms, strict=True):
+        part = parts[form]
+        places[sequence] = Place(part, filled[part], count)
+        filled[part] += count
+    return places
+
+
+def _card(
+    path: Path, options: EngineOptions, facts: Facts, model: Model, architecture: str, device: str, attention: str
+) -> ModelCard:
+    meaning = {
+        "dtype": options.dtype,
+        "pooling": facts.pooling.value,
+        "normalize": facts.normalize,
+        "maxInputTokens": facts.max_input_tokens,
+    }
+    return ModelCard(
+        architecture=architecture,
+        dtype=options.dtype,
+        device=device,
+        attention_backend=attention,
+        dimensions=model.hidden_size,
+        allowed_dimensions=facts.allowed_dimensions,
+        max_input_tokens=facts.max_input_tokens,
+        vocabulary_size=model.vocabulary_size,
+        pooling=facts.pooling.value,
+        normalize=facts.normalize,
+        model_digest=options.model_digest or folder_digest(path, meaning),
+    )

@@ -1,0 +1,98 @@
+"""Attention over ragged sequences, behind one small protocol; a backend is chosen at load."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tulip_rose.rose.batch import Group
+from tulip_rose.rose.errors import LoadError
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Which keys a query sees within its own sequence."""
+
+    causal: bool = False
+    """Keys after the query are hidden."""
+    window: tuple[int, int] | None = None
+    """Tokens to the left and right that are seen; None: all."""
+
+
+class Attention(Protocol):
+    """A backend: softmax(q kᵀ · scale) v in each sequence alone."""
+
+    name: str
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, groups: tuple[Group, ...], mask: Mask, scale: float) -> Tensor:
+        """Attend.
+
+        Args:
+            q: [T, heads, size]; may be a strided view.
+            k: [T, kv_heads, size]; heads is a multiple of kv_heads.
+            v: as k.
+            groups: sequences, covering all T tokens.
+            mask: the same for all heads.
+            scale: of the logits.
+
+        Returns:
+            [T, heads · size], contiguous.
+        """
+
+
+class TorchAttention:
+    """torch's scaled dot product attention, one call for all sequences of one length: no padding, no mask to build."""
+
+    name = "torch"
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, groups: tuple[Group, ...], mask: Mask, scale: float) -> Tensor:
+        """See `Attention`."""
+        found = [self._group(q, k, v, group, mask, scale) for group in groups]
+        return found[0] if len(found) == 1 else torch.cat(found)
+
+    @staticmethod
+    def _group(q: Tensor, k: Tensor, v: Tensor, group: Group, mask: Mask, scale: float) -> Tensor:
+        q, k, v = (
+            x[group.begin : group.end].view(group.count, group.length, *x.shape[1:]).transpose(1, 2) for x in (q, k, v)
+        )
+        bias = _band(group.length, mask, q.device) if mask.window is not None else None
+        out = functional.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=bias,
+            is_causal=mask.causal and bias is None,
+            scale=scale,
+            enable_gqa=q.shape[1] != k.shape[1],
+        )
+        return out.transpose(1, 2).reshape(group.count * group.length, -1)
+
+
+def _band(length: int, mask: Mask, device: torch.device) -> Tensor | None:
+    """Who sees whom within a window: bool [length, length]; None where everybody does."""
+    left, right = mask.window or (length, length)
+    if mask.causal:
+        right = 0
+    if left >= length - 1 and right >= length - 1:
+        return None
+    at = torch.arange(length, device=device)
+    distance = at[None, :] - at[:, None]
+    return (distance >= -left) & (distance <= right)
+
+
+_BACKENDS: dict[str, type[TorchAttention]] = {TorchAttention.name: TorchAttention}
+
+
+def choose_attention(name: str) -> Attention:
+    """The backend of that name; `auto` takes the first.
+
+    Raises:
+        LoadError: no such backend; lists those there are.
+    """
+    if name == "auto":
+        name = next(iter(_BACKENDS))
+    if name not in _BACKENDS:
+        raise LoadError(f"attentionBackend {name!r} is not known; known are auto, {', '.join(_BACKENDS)}")
+    return _BACKENDS[name]()

