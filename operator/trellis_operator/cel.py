@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import celpy
+import celpy.adapter
 
 from trellis_operator.crd import Schema
 from trellis_operator.schema import children, join
@@ -24,7 +25,7 @@ def broken_rules(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
 
 
 def _holds(rule: str, value: Any) -> bool:
-    return bool(_program(rule).evaluate({"self": celpy.json_to_cel(value)}))
+    return bool(_program(rule).evaluate({"self": celpy.adapter.json_to_cel(value)}))
 
 
 @cache

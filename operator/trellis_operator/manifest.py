@@ -30,7 +30,7 @@ def _documents(path: Path) -> list[Any]:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise ManifestError(f"is longer than {MAX_BYTES} bytes")
-        return list(yaml.load_all(data.decode("utf-8"), Loader=_Loader))  # noqa: S506  (a SafeLoader)
+        return list(yaml.load_all(data.decode("utf-8"), Loader=_Loader))
     except OSError as error:
         raise ManifestError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -46,7 +46,7 @@ def children(value: Any, schema: Schema) -> Iterator[tuple[str | int, Any, Schem
     if isinstance(value, list):
         yield from ((index, item, schema.get("items", {})) for index, item in enumerate(value))
     elif isinstance(value, dict):
-        free = {} if schema.get("x-kubernetes-preserve-unknown-fields") or _is_any(schema) else None
+        free: Schema | None = {} if schema.get("x-kubernetes-preserve-unknown-fields") or _is_any(schema) else None
         others = schema.get("additionalProperties", free)
         yield from ((key, inner, schema.get("properties", {}).get(key, others)) for key, inner in value.items())
 
@@ -88,10 +88,12 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Schema) -> Ite
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern}")
 
 
-_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
+_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator, {"pattern": _pattern}
+)
 
 
-def _line(error: jsonschema.ValidationError) -> str:
+def _line(error: Any) -> str:
     path = ""
     for key in error.absolute_path:
         path = join(path, key)

@@ -1,0 +1,101 @@
+"""From a spec to the arguments of its programs: the same here and in the containers. Pure.
+
+What depends on where a program runs (addresses, folders, device) comes in as a place; what the manifest
+says comes from the spec. Never knows a process or a pod.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trellis_operator.spec import EmbeddingModel
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where any program runs.
+
+    Attributes:
+        model_folder: of the weights and the tokenizer.
+        embedding_file: `spec.embedding` as JSON.
+        model_digest: of the model that is served.
+        listen: HOST:PORT that the program answers on.
+        drain_delay_s: between being unready and refusing work.
+    """
+
+    model_folder: str
+    embedding_file: str
+    model_digest: str
+    listen: str
+    drain_delay_s: int
+
+
+@dataclass(frozen=True)
+class EnginePlace(Place):
+    """Where an engine runs.
+
+    Attributes:
+        metrics_listen: HOST:PORT of its metrics.
+        device: cpu, cuda or auto.
+        threads: of the CPU; 0 takes all cores.
+    """
+
+    metrics_listen: str
+    device: str
+    threads: int
+
+
+@dataclass(frozen=True)
+class GatewayPlace(Place):
+    """Where a gateway runs.
+
+    Attributes:
+        engines: HOST:PORT of each engine.
+        api_keys_file: the accepted keys; None asks for no key.
+    """
+
+    engines: Sequence[str]
+    api_keys_file: str | None
+
+
+def engine_command(model: EmbeddingModel, place: EnginePlace) -> list[str]:
+    """The arguments that a Python interpreter gets to be an engine of `model`."""
+    return [
+        *("-m", "tulip_rose", "serve"),
+        *("--name", model.model.served_names[0]),
+        *("--metrics-listen", place.metrics_listen),
+        *("--dtype", model.model.dtype),
+        *("--device", place.device),
+        *("--threads", str(place.threads)),
+        *("--attention-backend", model.engine.attention_backend),
+        *_given("--max-batch-tokens", model.engine.max_batch_tokens),
+        *_everywhere(model, place),
+    ]
+
+
+def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
+    """The arguments that a Python interpreter gets to be a gateway of `model`."""
+    names = [part for name in model.model.served_names for part in ("--served-name", name)]
+    return [
+        *("-m", "ivy", "serve"),
+        *names,
+        *("--engines", ",".join(place.engines)),
+        *("--retry-budget-percent", str(model.gateway.retry_budget_percent)),
+        *_given("--max-queued-tokens", model.gateway.max_queued_tokens),
+        *_given("--api-keys-file", place.api_keys_file),
+        *_everywhere(model, place),
+    ]
+
+
+def _everywhere(model: EmbeddingModel, place: Place) -> list[str]:
+    return [
+        *("--model", place.model_folder),
+        *("--listen", place.listen),
+        *("--embedding", place.embedding_file),
+        *("--model-digest", place.model_digest),
+        *("--drain-delay-seconds", str(place.drain_delay_s)),
+        *("--drain-timeout-seconds", str(model.engine.drain_timeout_s)),
+    ]
+
+
+def _given(flag: str, value: object) -> list[str]:
+    return [] if value is None else [flag, str(value)]

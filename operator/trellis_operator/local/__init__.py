@@ -1,0 +1,1 @@
+"""One manifest as processes on this machine, without a cluster. Never knows Kubernetes."""
