@@ -1,0 +1,70 @@
+"""`python -m tulip_rose`: reads arguments, calls the program, turns errors into one line and an exit code.
+
+Nothing heavy is imported before the arguments are known to be right: `--help` and a wrong flag answer at once.
+"""
+
+import argparse
+import logging
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.tulip.arguments import add_serve, config_of
+from tulip_rose.tulip.config import Config
+from tulip_rose.tulip.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tulip_rose.rose.engine import Engine
+
+CANNOT_START = 2
+_EXTRA = {"torch", "safetensors", "grpc_health", "grpc_reflection"}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    try:
+        arguments = _parser().parse_args(argv)
+        return _serve(config_of(arguments))
+    except (ConfigError, LoadError) as error:
+        print(f"tulip: {error}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        print(f"tulip: {error.name} is not installed: pip install 'trellis-serve[engine]'", file=sys.stderr)
+    return CANNOT_START
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tulip_rose", description="The engine of Trellis.")
+    add_serve(parser.add_subparsers(required=True, metavar="COMMAND"))
+    return parser
+
+
+def _serve(config: Config) -> int:
+    started = time.monotonic()
+    logging.basicConfig(level=config.log_level.upper(), format="tulip: %(message)s", stream=sys.stderr)
+    logging.getLogger(__name__).info("loading model %s from %s", config.name, config.model)
+    import uvloop
+
+    from tulip_rose.tulip.serve import serve
+
+    return int(uvloop.run(serve(config, _load, started)))
+
+
+def _load(config: Config) -> "Engine":
+    from tulip_rose.rose.engine import Engine
+
+    return Engine.load(config.model, config.engine_options())
+
+
+def _exit(code: int) -> NoReturn:
+    """End without tearing down: a thread deep in native code (a load, a stuck step) would crash an ordinary exit."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _exit(main())

@@ -1,0 +1,119 @@
+"""The `trellis.v1.Embedding` service. Translates, and nothing else: decisions lie in the queue, work in the engine."""
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import grpc
+from trellis_wire.v1 import embedding_pb2 as pb
+from trellis_wire.v1 import embedding_pb2_grpc
+
+from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.errors import RoseError
+from tulip_rose.tulip.calls import Calls
+from tulip_rose.tulip.config import Budgets
+from tulip_rose.tulip.errors import NotServing, QueueFull
+from tulip_rose.tulip.metrics import Metrics
+from tulip_rose.tulip.queue import Queue
+from tulip_rose.tulip.status import status_of
+from tulip_rose.tulip.wire import response_of, sequences_of
+
+LONGEST_CALL_S = 600.0
+"""For callers that set no deadline: no wait is without one."""
+
+_log = logging.getLogger(__name__)
+_Context = grpc.aio.ServicerContext[pb.EmbedRequest, pb.EmbedResponse]
+_InfoContext = grpc.aio.ServicerContext[pb.InfoRequest, pb.InfoResponse]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is there once the model is loaded."""
+
+    name: str
+    card: ModelCard
+    budgets: Budgets
+    queue: Queue
+    calls: Calls
+
+
+class EmbeddingServicer(embedding_pb2_grpc.EmbeddingServicer):
+    """Answers UNAVAILABLE until `open` gives it a loaded model."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._room: Room | None = None
+        self._version = version("trellis-serve")
+
+    def open(self, room: Room) -> None:
+        """The model is loaded: calls are taken from now on."""
+        self._room = room
+
+    async def Embed(self, request: pb.EmbedRequest, context: _Context) -> pb.EmbedResponse:  # noqa: N802 (gRPC's name)
+        """Embed one chunk."""
+        try:
+            response = await self._embed(request, context.time_remaining())
+        except asyncio.CancelledError:
+            self._metrics.call_ended("CANCELLED")
+            raise
+        except Exception as error:
+            return await self._refuse(error, context)
+        self._metrics.call_ended("OK")
+        return response
+
+    async def Info(self, request: pb.InfoRequest, context: _InfoContext) -> pb.InfoResponse:  # noqa: N802
+        """Tell the card of the model."""
+        if self._room is None:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the model is loading")
+        return info_of(self._room, self._version)
+
+    async def _embed(self, request: pb.EmbedRequest, remaining_s: float | None) -> pb.EmbedResponse:
+        if self._room is None:
+            raise NotServing("the model is loading")
+        room = self._room
+        timeout_s = LONGEST_CALL_S if remaining_s is None else min(remaining_s, LONGEST_CALL_S)
+        now = time.monotonic()
+        sequences = sequences_of(request, room.card, now, now + timeout_s)
+        await room.calls.run(sequences, timeout_s)
+        response = response_of(sequences, room.card, room.queue.outstanding_tokens)
+        self._metrics.queue_seconds.observe(response.queue_ms / 1000)
+        if response.failed_rows:
+            self._metrics.nonfinite_rows.inc(len(response.failed_rows))
+        return response
+
+    async def _refuse(self, error: Exception, context: _Context) -> pb.EmbedResponse:
+        """End the call with the status of the error. `abort` raises, so nothing is returned."""
+        code, text = status_of(error)
+        self._metrics.call_ended(code.name)
+        if isinstance(error, QueueFull):
+            self._metrics.rejected.inc()
+        if code is grpc.StatusCode.INTERNAL:
+            # ROSE has logged its own failures with a traceback; anything else is a fault here.
+            _log.error("a call failed: %s", error, exc_info=not isinstance(error, RoseError))
+        queued = 0 if self._room is None else self._room.queue.outstanding_tokens
+        await context.abort(code, text, (("trellis-queued-tokens", str(queued)),))
+
+
+def info_of(room: Room, trellis_version: str) -> pb.InfoResponse:
+    """The card and the limits, as the wire says them."""
+    card = room.card
+    return pb.InfoResponse(
+        model_name=room.name,
+        model_digest=card.model_digest,
+        architecture=card.architecture,
+        dtype=card.dtype,
+        device=card.device,
+        attention_backend=card.attention_backend,
+        dimensions=card.dimensions,
+        allowed_dimensions=card.allowed_dimensions,
+        max_input_tokens=card.max_input_tokens,
+        vocabulary_size=card.vocabulary_size,
+        pooling=card.pooling,
+        normalize=card.normalize,
+        max_batch_tokens=room.budgets.max_batch_tokens,
+        max_queued_tokens=room.budgets.max_queued_tokens,
+        queued_tokens=room.queue.outstanding_tokens,
+        version=trellis_version,
+    )
