@@ -225,5 +225,3 @@ def _given(value: Any, path: tuple[str, ...]) -> bool:
             return False
         value = value[part]
     return True
-
-

@@ -1,0 +1,88 @@
+# The two that matter: `make run` (serve the example) and `make test`. Both set up .venv first.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MANIFEST ?= examples/minilm.yaml
+ARGS ?=
+PROTO := trellis_wire/v1/embedding.proto
+
+# A pip that is piped shows no bar: keep its lines about large downloads, and say the rest in few words.
+PIP_WORDS = awk '/\([0-9.]+ [MG]B\)/ { sub(/^ +/, ""); print "  " $$0; fflush() } \
+	/^Processing .*torch-/ { print "  taking " $$2; fflush() } \
+	/^Installing collected/ { print "  installing " NF - 3 " packages"; fflush() }'
+
+# What torch will be, asked of pip without downloading it.
+TORCH_IS = import json, pathlib, sys, urllib.parse; \
+	found = json.load(sys.stdin)["install"]; \
+	url = found[0]["download_info"]["url"] if found else ""; \
+	name = urllib.parse.unquote(url.rsplit("/", 1)[-1]); \
+	path = pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(url).path)); \
+	print("setup: torch is here already" if not url else \
+	f"setup: torch: {name}, {path.stat().st_size / 1e6:.0f} MB, found by PIP_FIND_LINKS" if url.startswith("file:") else \
+	f"setup: torch: {name} of the package index; on Linux it brings CUDA libraries, some 3 GB in all " \
+	"(to avoid that, name a folder with a CPU wheel in PIP_FIND_LINKS)")
+
+.PHONY: help setup setup-run run test test-fast lint format proto bench clean
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev-ready ## make .venv with everything that tests, lint and benchmarks need
+setup-run: $(VENV)/.run-ready ## make .venv with what serving needs, and no more
+
+run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags in ARGS
+	@exec $(BIN)/python -m trellis_operator local $(MANIFEST) $(ARGS)
+
+test: setup ## run all tests (some start the real programs)
+	$(BIN)/python -m pytest $(ARGS)
+
+test-fast: setup ## run the tests that start no program
+	$(BIN)/python -m pytest -m "not processes" $(ARGS)
+
+lint: setup ## check style, types and layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## write the code as `make lint` wants it
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+proto: setup ## generate the modules of the wire again
+	cd services && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. $(PROTO)
+
+bench: setup ## measure against the peers; tables go to bench/results
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove .venv and what the tools have left
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find operator services tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) was not found; name another one: make PYTHON=python3.12" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: Trellis needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) -V 2>&1); name another one: make PYTHON=python3.12" >&2; exit 2; }
+	@echo "setup: making $(VENV) with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "error: $(PYTHON) cannot make a virtual environment (Debian: apt install python3-venv)" >&2; exit 2; }
+
+# A .venv with the tests' tools has what serving needs as well.
+$(VENV)/.run-ready: pyproject.toml constraints.txt | $(BIN)/python
+	@if [ $(VENV)/.dev-ready -nt pyproject.toml ] && [ $(VENV)/.dev-ready -nt constraints.txt ]; then touch $@; \
+	else $(MAKE) --no-print-directory install EXTRAS=operator,ivy,engine STAMP=$@; fi
+
+$(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
+	@$(MAKE) --no-print-directory install EXTRAS=dev STAMP=$@
+
+.PHONY: install
+install:
+	@start=$$(date +%s); \
+	$(BIN)/python -m pip install --quiet --dry-run --no-deps --report - -c constraints.txt torch | $(BIN)/python -c '$(TORCH_IS)'; \
+	echo "setup: installing trellis-serve[$(EXTRAS)]; downloads of a megabyte and more:"; \
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[$(EXTRAS)]' | $(PIP_WORDS); \
+	touch $(STAMP); \
+	echo "setup: done in $$(( $$(date +%s) - start )) s, $(VENV) holds $$(du -sh $(VENV) | cut -f1)"
