@@ -12,6 +12,9 @@ from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
 from tulip_rose.tulip.metrics import Metrics
 from tulip_rose.tulip.queue import Queue
 
+_CLOCK_SLACK_S = 0.05
+"""A caller hangs up when its own clock says so, which is a moment before the deadline that was sent here."""
+
 
 class Call:
     """The sequences of one Embed, and a future that is done when all have vectors or one has failed."""
@@ -112,6 +115,6 @@ class Calls:
 
     def _reason(self, call: Call) -> Exception:
         """A call whose deadline passed is cancelled just as one whose caller left; the clock tells them apart."""
-        if time.monotonic() >= call.sequences[0].deadline:
+        if time.monotonic() + _CLOCK_SLACK_S >= call.sequences[0].deadline:
             return DeadlinePassed("the deadline passed while the text waited")
         return Cancelled("the caller went away")

@@ -3,7 +3,6 @@
 Knows no gRPC and no device; callable from any thread.
 """
 
-from collections import Counter as Tally
 from collections.abc import Callable
 from collections.abc import Sequence as Run
 
@@ -61,11 +60,12 @@ class Metrics:
 
     def settled(self, sequences: Run[Sequence]) -> None:
         """Sequences have their outcomes: of a batch, or of those that left the queue without one."""
-        kinds = Tally(type(sequence.outcome) for sequence in sequences)
-        embedded = kinds.pop(Embedded, 0)
-        late = kinds.pop(DeadlinePassed, 0)
+        embedded = late = 0
+        for sequence in sequences:
+            embedded += type(sequence.outcome) is Embedded
+            late += type(sequence.outcome) is DeadlinePassed
         self._outcomes["embedded"].inc(embedded)
-        self._outcomes["failed"].inc(kinds.total())
+        self._outcomes["failed"].inc(len(sequences) - embedded - late)
         self._drop("deadline", late)
 
     def dropped(self, outcome: Exception, sequences: int) -> None:

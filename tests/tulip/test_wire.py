@@ -1,0 +1,112 @@
+"""Requests become sequences or a clear refusal, and settled sequences become rows in the order asked."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trellis_wire.v1 import embedding_pb2 as pb
+from trellis_wire.v1.packing import pack_ids, pack_spans, unpack_rows
+from tulip_rose.rose.card import ModelCard
+from tulip_rose.sequence import Embedded, OutputForm, VectorType
+from tulip_rose.tulip.errors import BadCall, WrongDigest
+from tulip_rose.tulip.wire import response_of, sequences_of
+
+CARD = ModelCard("ToyModel", "float32", "cpu", "none", 4, (2,), 8, 1000, "mean", True, "digest-1")
+texts = st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=8), min_size=1, max_size=20)
+
+
+def request_of(ids: list[list[int]], **more: object) -> pb.EmbedRequest:
+    token_ids, lengths = pack_ids(ids)
+    return pb.EmbedRequest(token_ids=token_ids, lengths=lengths, **{"vector_type": pb.VECTOR_TYPE_FLOAT32, **more})
+
+
+@given(texts)
+def test_every_sequence_arrives_with_its_ids_in_order(ids: list[list[int]]) -> None:
+    sequences = sequences_of(request_of(ids), CARD, 1.0, 2.0)
+    assert [each.token_ids.tolist() for each in sequences] == ids
+    assert all(each.spans == ((0, each.tokens),) for each in sequences)
+    assert {(each.arrival, each.deadline) for each in sequences} == {(1.0, 2.0)}
+
+
+@given(texts, st.data())
+def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[list[int]], data: st.DataObject) -> None:
+    spans = [data.draw(st.sampled_from([((0, len(own)),), ((0, 1), (len(own) - 1, len(own)))])) for own in ids]
+    sequences = sequences_of(request_of(ids, spans=pack_spans(spans)), CARD, 0.0, 1.0)
+    number, failed = 0, []
+    for each in sequences:
+        rows = np.full((len(each.spans), 4), range(number, number + 4), dtype="<f4")
+        own_failed = data.draw(st.sets(st.integers(0, len(each.spans) - 1)))
+        failed += [number + row for row in sorted(own_failed)]
+        rows[:, 0] = range(number, number + len(each.spans))
+        each.outcome = Embedded(rows.tobytes(), tuple(sorted(own_failed)), 0.001, 0.002)
+        number += len(each.spans)
+    response = response_of(sequences, CARD, 5)
+    rows = unpack_rows(response.rows, number, response.vector_type, response.dimensions)
+    assert rows[:, 0].tolist() == list(range(number))
+    assert list(response.failed_rows) == failed
+    assert (response.queued_tokens, response.model_digest) == (5, "digest-1")
+
+
+def test_timings_are_those_of_the_slowest_sequence() -> None:
+    sequences = sequences_of(request_of([[1], [2]]), CARD, 0.0, 1.0)
+    sequences[0].outcome = Embedded(bytes(16), (), 0.003, 0.001)
+    sequences[1].outcome = Embedded(bytes(16), (), 0.001, 0.004)
+    response = response_of(sequences, CARD, 0)
+    assert (response.queue_ms, response.forward_ms) == pytest.approx((3.0, 4.0))
+
+
+@pytest.mark.parametrize(
+    ("fields", "form"),
+    [
+        ({}, OutputForm(4, True, VectorType.FLOAT32)),
+        ({"dimensions": 4}, OutputForm(4, True, VectorType.FLOAT32)),
+        ({"dimensions": 2, "normalize": False}, OutputForm(2, False, VectorType.FLOAT32)),
+        ({"vector_type": pb.VECTOR_TYPE_INT8}, OutputForm(4, True, VectorType.INT8)),
+        ({"vector_type": pb.VECTOR_TYPE_BINARY}, OutputForm(4, True, VectorType.BINARY)),
+    ],
+)
+def test_the_output_form_is_what_was_asked_or_what_the_model_says(fields: dict[str, object], form: OutputForm) -> None:
+    assert sequences_of(request_of([[1]], **fields), CARD, 0.0, 1.0)[0].form == form
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        (request_of([]), "lengths is empty"),
+        (request_of([[1, 2], [3, 1000, 4]]), "token 1 of sequence 1 is 1000: ids are 0 to 999"),
+        (request_of([[1, -2]]), "token 1 of sequence 0 is -2"),
+        (request_of([[1], [1] * 9]), "sequence 1 has 9 tokens, this model takes at most 8"),
+        (request_of([[1]], dimensions=3), "dimensions 3 cannot be given: this model gives 2, 4"),
+        (request_of([[1]], vector_type=0), "vector_type 0 is not one of"),
+        (request_of([[1]], vector_type=77), "vector_type 77 is not one of"),
+        (request_of([[1]], spans=b"12345"), "not a whole number of int32"),
+        (request_of([[1]], spans=pack_spans([[(0, 2)]])), r"span \[0, 2\) is not in sequence 0"),
+        (pb.EmbedRequest(token_ids=bytes(8), lengths=bytes(4), vector_type=1), "at least one token"),
+        (pb.EmbedRequest(token_ids=bytes(8), lengths=b"\1\0\0\0", vector_type=1), "add up to 1"),
+        (pb.EmbedRequest(token_ids=bytes(8), lengths=b"\1\0\0", vector_type=1), "lengths"),
+    ],
+)
+def test_a_bad_request_is_refused_with_the_field_and_the_number(request_: pb.EmbedRequest, text: str) -> None:
+    with pytest.raises(BadCall, match=text):
+        sequences_of(request_, CARD, 0.0, 1.0)
+
+
+def test_another_models_digest_is_refused_before_anything_else() -> None:
+    with pytest.raises(WrongDigest, match="digest-1"):
+        sequences_of(request_of([[9999]], model_digest="digest-2"), CARD, 0.0, 1.0)
+
+
+def test_a_small_request_cannot_ask_for_an_answer_larger_than_a_message() -> None:
+    many = pack_spans([[(0, 1)] * 4_000_000])
+    with pytest.raises(BadCall, match="4000000 rows would take"):
+        sequences_of(request_of([[1]], spans=many), CARD, 0.0, 1.0)
+
+
+@given(st.binary(max_size=64), st.binary(max_size=64), st.binary(max_size=64))
+def test_arbitrary_bytes_are_sequences_or_a_bad_call_and_nothing_else(ids: bytes, lengths: bytes, spans: bytes) -> None:
+    request = pb.EmbedRequest(token_ids=ids, lengths=lengths, spans=spans, vector_type=pb.VECTOR_TYPE_FLOAT32)
+    try:
+        assert sequences_of(request, CARD, 0.0, 1.0)
+    except BadCall as refusal:
+        assert "\n" not in str(refusal)
