@@ -1,0 +1,1 @@
+"""Text to token ids. Knows no HTTP, no gRPC and no engine."""

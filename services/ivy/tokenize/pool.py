@@ -1,0 +1,113 @@
+"""`TokenizerPool`: many texts to ids, off the event loop. The only file of this folder that knows the loop.
+
+Every thread runs the library single-threaded (`TOKENIZERS_PARALLELISM=false`, set in `ivy.__main__`): how many cores
+are used is decided here, once, and not again inside each call. The jobs that wait are bounded by admission, which
+counts the tokens of every accepted request.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ivy.errors import BadRequest, ContextTooLong
+from ivy.tokenize.tokenizer import Tokenizer, TooLong, cut_ids
+from ivy.tokenize.truncation import Truncation
+
+INLINE_CHARACTERS = 400
+"""Up to here a thread costs more than it saves; see docs/decisions/tokenize-inline.md."""
+JOB_CHARACTERS = 32 * 1024
+"""Of one job: a few milliseconds, so that a short request waits behind a few of them and not behind a whole batch."""
+
+TokenIds = Sequence[int]
+
+
+class TokenizerPool:
+    """A bounded number of threads around one tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer, threads: int) -> None:
+        self._tokenizer = tokenizer
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ivy-tokenize")
+
+    async def ids(
+        self, texts: Sequence[str], params: Sequence[str], max_tokens: int, truncation: Truncation
+    ) -> list[TokenIds]:
+        """The ids of each text, special tokens included, in the order of the texts.
+
+        Args:
+            texts: what to tokenize, prompts included.
+            params: what each text is called in an error.
+            max_tokens: the longest sequence.
+            truncation: what happens to a longer one.
+
+        Raises:
+            ContextTooLong: one of them has more tokens, and nothing may be cut.
+            BadRequest: one of them has no token at all.
+        """
+        if sum(map(len, texts)) <= INLINE_CHARACTERS:
+            return self._job(texts, params, max_tokens, truncation)
+        loop = asyncio.get_running_loop()
+        jobs = [
+            loop.run_in_executor(self._threads, self._job, texts[part], params[part], max_tokens, truncation)
+            for part in jobs_of(texts)
+        ]
+        try:
+            return [ids for done in await asyncio.gather(*jobs) for ids in done]
+        finally:
+            # One too long text, or a caller that is gone: what has not begun need not be done.
+            for job in jobs:
+                job.cancel()
+
+    def close(self) -> None:
+        """End the threads; jobs that wait are dropped."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _job(
+        self, texts: Sequence[str], params: Sequence[str], max_tokens: int, truncation: Truncation
+    ) -> list[TokenIds]:
+        found: list[TokenIds] = []
+        for text, param in zip(texts, params, strict=True):
+            try:
+                ids = self._tokenizer.ids(text, max_tokens, truncation)
+            except TooLong as error:
+                raise too_long(error, max_tokens, param) from None
+            if not ids:
+                raise BadRequest("the text has no token of the model in it", param=param)
+            found.append(ids)
+        return found
+
+
+def cut_all(
+    given: Sequence[TokenIds], params: Sequence[str], max_tokens: int, truncation: Truncation
+) -> list[TokenIds]:
+    """Token ids that the caller made, cut to the model's length.
+
+    Raises:
+        ContextTooLong: one of them is longer, and nothing may be cut.
+    """
+    found: list[TokenIds] = []
+    for ids, param in zip(given, params, strict=True):
+        try:
+            found.append(cut_ids(ids, max_tokens, truncation))
+        except TooLong as error:
+            raise too_long(error, max_tokens, param) from None
+    return found
+
+
+def jobs_of(texts: Sequence[str]) -> Iterator[slice]:
+    """Split texts into runs of about `JOB_CHARACTERS`; a longer text is a run of its own."""
+    start, weight = 0, 0
+    for place, text in enumerate(texts):
+        if weight and weight + len(text) > JOB_CHARACTERS:
+            yield slice(start, place)
+            start, weight = place, 0
+        weight += len(text)
+    yield slice(start, len(texts))
+
+
+def too_long(error: TooLong, max_tokens: int, param: str) -> ContextTooLong:
+    """The error of the API for an input that is too long, in the model's own numbers."""
+    return ContextTooLong(
+        f"the model reads at most {max_tokens} tokens, this input has {error.tokens}; "
+        "shorten it, or ask for truncate 'end' or 'start'",
+        param=param,
+    )

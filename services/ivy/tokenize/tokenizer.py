@@ -1,0 +1,120 @@
+"""`Tokenizer`: ids of a text, with the special tokens and the length of the model.
+
+The tokenizer of the library keeps truncation and padding as settings of the object, so two requests that want
+different ones would disturb each other. Here both are switched off once, for ever, and ids are cut by hand: nothing
+that a request can change is shared, and every method may run in many threads at once. Knows no event loop.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tokenizers
+
+from ivy.errors import ConfigError
+from ivy.tokenize.truncation import Truncation
+from ivy.tokenize.window import Window, whole_ids, window_of
+
+
+class TooLong(Exception):  # noqa: N818 (the pool turns it into an error of the API, which names the input)
+    """A text of `tokens` tokens, special ones included, where only fewer are read."""
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__(tokens)
+        self.tokens = tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The special tokens that stand around the ids of every text."""
+
+    leading: tuple[int, ...]
+    trailing: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+        return len(self.leading) + len(self.trailing)
+
+
+class Tokenizer:
+    """Texts to ids as the model wants them."""
+
+    def __init__(self, inner: tokenizers.Tokenizer) -> None:
+        inner.no_truncation()
+        inner.no_padding()
+        self._inner = inner
+        self.template = _template_of(inner)
+        self._window: Window | None = window_of(inner)
+
+    @classmethod
+    def load(cls, folder: Path) -> "Tokenizer":
+        """Read `tokenizer.json` of a model's folder.
+
+        Raises:
+            ConfigError: it is not there, or is no tokenizer.
+        """
+        path = folder / "tokenizer.json"
+        if not path.is_file():
+            raise ConfigError(f"--model: {path} is missing")
+        try:
+            inner = tokenizers.Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception, whatever is wrong
+            raise ConfigError(f"--model: {path} is not a tokenizer: {error}") from None
+        return cls(inner)
+
+    def ids(self, text: str, max_tokens: int, truncation: Truncation) -> list[int]:
+        """The ids of a text, special tokens included.
+
+        Args:
+            text: what to tokenize, its prompt included.
+            max_tokens: the longest sequence, special tokens included.
+            truncation: what happens to a longer one. The special tokens always stay.
+
+        Raises:
+            TooLong: the text has more tokens, and nothing may be cut. To say how many, all of it is tokenized.
+        """
+        room = max(max_tokens - self.template.size, 0)
+        body = self._body(text, room, truncation)
+        if len(body) > room:
+            if truncation is Truncation.NONE:
+                raise TooLong(len(body) + self.template.size)
+            body = _cut(body, room, truncation)
+        return [*self.template.leading, *body, *self.template.trailing]
+
+    def _body(self, text: str, room: int, truncation: Truncation) -> Sequence[int]:
+        """The ids without special ones: all of them, or at least those that stay when `room` are kept."""
+        if self._window is None or truncation is Truncation.NONE:
+            return whole_ids(self._inner, text)
+        return self._window.ids(text, room, at_start=truncation is Truncation.END)
+
+
+def cut_ids(ids: Sequence[int], max_tokens: int, truncation: Truncation) -> Sequence[int]:
+    """Cut ids that a caller gave. They are taken as they are: no special token is kept, for none is known.
+
+    Raises:
+        TooLong: they are more than `max_tokens`, and nothing may be cut.
+    """
+    if len(ids) <= max_tokens:
+        return ids
+    if truncation is Truncation.NONE:
+        raise TooLong(len(ids))
+    return _cut(ids, max_tokens, truncation)
+
+
+def _cut(ids: Sequence[int], room: int, truncation: Truncation) -> Sequence[int]:
+    start = len(ids) - room if truncation is Truncation.START else 0
+    return ids[start : start + room]
+
+
+def _template_of(inner: tokenizers.Tokenizer) -> Template:
+    """Read the special tokens off an encoded text: the ids that belong to no sequence.
+
+    Raises:
+        ConfigError: special tokens stand inside the text, where cutting by hand would lose them.
+    """
+    encoding = inner.encode("a")
+    places = [place for place, sequence in enumerate(encoding.sequence_ids) if sequence is not None]
+    if not places or places != list(range(places[0], places[-1] + 1)):
+        raise ConfigError("--model: the tokenizer puts special tokens between those of a text, which is not supported")
+    return Template(tuple(encoding.ids[: places[0]]), tuple(encoding.ids[places[-1] + 1 :]))

@@ -1,0 +1,12 @@
+"""`Truncation`: what happens to an input that is longer than the model reads."""
+
+from enum import Enum
+
+
+class Truncation(Enum):
+    """Which end of the input is cut off."""
+
+    NONE = "none"
+    """Neither: the input is refused."""
+    START = "start"
+    END = "end"
