@@ -23,7 +23,7 @@ TORCH_IS = import json, pathlib, sys, urllib.parse; \
 	path = pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(url).path)); \
 	print("setup: torch is here already" if not url else \
 	f"setup: torch: {name}, {path.stat().st_size / 1e6:.0f} MB, found by PIP_FIND_LINKS" if url.startswith("file:") else \
-	f"setup: torch: {name} of the package index; on Linux it brings CUDA libraries, some 3 GB in all " \
+	f"setup: torch: {name} of the package index; on Linux it brings CUDA libraries, 2.7 GB in all " \
 	"(to avoid that, name a folder with a CPU wheel in PIP_FIND_LINKS)")
 
 .PHONY: help setup setup-run run test test-fast lint format proto bench clean
