@@ -13,22 +13,13 @@ class VectorType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VECTOR_TYPE_FLOAT32: _ClassVar[VectorType]
     VECTOR_TYPE_INT8: _ClassVar[VectorType]
     VECTOR_TYPE_BINARY: _ClassVar[VectorType]
-
-class Priority(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    PRIORITY_UNSPECIFIED: _ClassVar[Priority]
-    PRIORITY_ONLINE: _ClassVar[Priority]
-    PRIORITY_BATCH: _ClassVar[Priority]
 VECTOR_TYPE_UNSPECIFIED: VectorType
 VECTOR_TYPE_FLOAT32: VectorType
 VECTOR_TYPE_INT8: VectorType
 VECTOR_TYPE_BINARY: VectorType
-PRIORITY_UNSPECIFIED: Priority
-PRIORITY_ONLINE: Priority
-PRIORITY_BATCH: Priority
 
 class EmbedRequest(_message.Message):
-    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest", "priority")
+    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest")
     TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     LENGTHS_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
@@ -36,7 +27,6 @@ class EmbedRequest(_message.Message):
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     NORMALIZE_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
-    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     token_ids: bytes
     lengths: bytes
     spans: bytes
@@ -44,8 +34,7 @@ class EmbedRequest(_message.Message):
     dimensions: int
     normalize: bool
     model_digest: str
-    priority: Priority
-    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., priority: _Optional[_Union[Priority, str]] = ...) -> None: ...
+    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ...) -> None: ...
 
 class EmbedResponse(_message.Message):
     __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest")
