@@ -39,10 +39,11 @@ def run_local(options: LocalOptions) -> None:
     filled = validate(body)
     model = EmbeddingModel.from_body(filled)
     _check(model, options)
+    source = _source(model, options)
+    port = claim(HOST, options.port)
     for line in notes(body):
         console.say(line)
-    port = claim(HOST, options.port)
-    folder = _model_folder(model, options, console)
+    folder = source if isinstance(source, Path) else package_folder(source, options.cache, console.say)
     with tempfile.TemporaryDirectory(prefix="trellis-") as scratch:
         embedding_file = Path(scratch) / "embedding.json"
         embedding_file.write_text(json.dumps(model.embedding), encoding="utf-8")
@@ -63,11 +64,11 @@ def _check(model: EmbeddingModel, options: LocalOptions) -> None:
         )
 
 
-def _model_folder(model: EmbeddingModel, options: LocalOptions, console: Console) -> Path:
-    """The folder to serve: the one on the command line, else what the manifest's source gives.
+def _source(model: EmbeddingModel, options: LocalOptions) -> Path | PackageSource:
+    """What to serve: the folder on the command line, else the package that the manifest names.
 
     Raises:
-        SourceError: there is none.
+        SourceError: there is neither.
     """
     if options.model is not None:
         if not (options.model / "config.json").is_file():
@@ -79,7 +80,7 @@ def _model_folder(model: EmbeddingModel, options: LocalOptions, console: Console
             f"spec.model.source.{source.kind} is for clusters: on one machine a model comes from a package source, "
             "or from a folder with --model DIR"
         )
-    return package_folder(source, options.cache, console.say)
+    return source
 
 
 def _setting(
