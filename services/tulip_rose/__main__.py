@@ -6,8 +6,10 @@ Nothing heavy is imported before the arguments are known to be right: `--help` a
 import argparse
 import logging
 import os
+import signal
 import sys
 import time
+from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from tulip_rose.rose.errors import LoadError
@@ -44,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _serve(config: Config) -> int:
     started = time.monotonic()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end_before_serving)
     logging.basicConfig(level=config.log_level.upper(), format="tulip: %(message)s", stream=sys.stderr)
     logging.getLogger(__name__).info("loading model %s from %s", config.name, config.model)
     import uvloop
@@ -51,6 +55,11 @@ def _serve(config: Config) -> int:
     from tulip_rose.tulip.serve import serve
 
     return int(uvloop.run(serve(config, _load, started)))
+
+
+def _end_before_serving(number: int, frame: FrameType | None) -> None:
+    """Stands until `serve` listens for signals itself: nothing is accepted yet, so there is nothing to finish."""
+    _exit(0)
 
 
 def _load(config: Config) -> "Engine":

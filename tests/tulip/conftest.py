@@ -17,7 +17,6 @@ import grpc
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
 from trellis_wire.v1.packing import pack_ids
@@ -46,6 +45,8 @@ class ToyEngine:
         self.batches: list[int] = []
         self.failures: list[Exception] = []
         """Raised by the next steps, one each."""
+        self.step_s = 0.0
+        """What a step takes."""
 
     def step(self, batch: Batch) -> LazyTensor:
         if self.failures:
@@ -76,6 +77,7 @@ class ToyStep:
         return self.engine.free.is_set()
 
     def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
+        time.sleep(self.engine.step_s)
         if not self.engine.free.is_set():
             self.engine.held.set()
         assert self.engine.free.wait(DEADLINE_S), "the test never freed the device"
@@ -159,6 +161,11 @@ def request_for() -> Callable[..., pb.EmbedRequest]:
 @pytest.fixture
 def until() -> Callable[..., object]:
     return until_true
+
+
+@pytest.fixture
+def metric_of() -> Callable[[str, str, dict[str, str]], float]:
+    return read_metric
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from tulip_rose.__main__ import main
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.tulip.arguments import add_serve, config_of

@@ -1,12 +1,12 @@
 """The queue between two real threads."""
 
 import threading
-from collections.abc import Callable, Sequence as Run
+from collections.abc import Callable
+from collections.abc import Sequence as Run
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-
 from tulip_rose.sequence import Embedded, OutputForm, Sequence
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed, NotServing
 from tulip_rose.tulip.metrics import Metrics

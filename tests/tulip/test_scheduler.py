@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-
 from tulip_rose.sequence import OutputForm, Sequence
 from tulip_rose.tulip.errors import BadCall, Cancelled, DeadlinePassed, QueueFull
 from tulip_rose.tulip.scheduler import Scheduler

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-
 from tulip_rose.rose.errors import EngineDeadError, RoseError, StepError
 from tulip_rose.tulip.errors import CallError, QueueFull
 from tulip_rose.tulip.status import CODES, STATUS_OF, status_of

@@ -6,7 +6,7 @@ Knows no gRPC and no device; callable from any thread.
 from collections.abc import Callable
 from collections.abc import Sequence as Run
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.sequence import Embedded, Sequence
@@ -27,6 +27,8 @@ class Metrics:
     """The families of one process, in a registry of their own."""
 
     def __init__(self) -> None:
+        # A `_created` series beside each counter doubles what is scraped, and says only when the process began.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         self._count_calls()

@@ -110,7 +110,6 @@ class Process:
         if self._engine is not None:
             self._queue.close("stopping")
             self._queue.fail(NotServing("stopping"))
-        await self._server.stop(LAST_ANSWERS_S)
-        self._stop_metrics()
+        await asyncio.gather(self._server.stop(LAST_ANSWERS_S), asyncio.to_thread(self._stop_metrics))
         if self._engine is not None and await asyncio.to_thread(self._loop.join, LAST_ANSWERS_S):
             self._engine.close()
