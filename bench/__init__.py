@@ -1,0 +1,1 @@
+"""Benchmarks of Trellis beside its peers. Not part of the distribution."""

@@ -1,0 +1,65 @@
+"""An engine that fails on command: a few lines that run before its main and wrap what ROSE does, and the commands.
+
+A command is a file: it is there, or it is not. Nothing in the programs knows of it.
+"""
+
+from pathlib import Path
+
+_CODE = """
+import os, time
+import torch
+from tulip_rose.rose import engine
+
+FOLDER = {folder!r}
+step, pool = engine.Engine.step, engine.pool
+
+def there(name):
+    return os.path.exists(os.path.join(FOLDER, name))
+
+def taken(name):
+    try:
+        os.unlink(os.path.join(FOLDER, name))
+    except FileNotFoundError:
+        return False
+    return True
+
+def held_step(self, batch):
+    while there("hold"):
+        time.sleep(0.01)
+    return step(self, batch)
+
+def faulty_pool(*arguments):
+    if taken("fail"):
+        raise RuntimeError("secret words of the engine")
+    rows = pool(*arguments)
+    return torch.full_like(rows, float("nan")) if taken("spoil") else rows
+
+engine.Engine.step, engine.pool = held_step, faulty_pool
+"""
+
+
+class Faults:
+    """Commands to one engine. `folder` is empty and its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.code = _CODE.format(folder=str(folder))
+
+    def hold(self) -> None:
+        """From now on no step begins."""
+        self._path("hold").touch()
+
+    def release(self) -> None:
+        """Steps begin again."""
+        self._path("hold").unlink(missing_ok=True)
+
+    def fail_next(self) -> None:
+        """The next step raises, inside the engine thread's work."""
+        self._path("fail").touch()
+
+    def spoil_next(self) -> None:
+        """The next step gives rows that are not finite."""
+        self._path("spoil").touch()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name
