@@ -52,7 +52,7 @@ def endless(pieces: Sequence[str], random: Random, separator: str = " ") -> Iter
     while True:
         start = random.randrange(len(pieces))
         text = pieces[start]
-        for piece in pieces[start + 1 :] + pieces[:start]:
+        for piece in (*pieces[start + 1 :], *pieces[:start]):
             if len(text) >= 2000:
                 break
             text += separator + piece

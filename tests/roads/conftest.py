@@ -1,14 +1,16 @@
 """What the tests on real processes share: the programs, started once where a test does not harm them, and the texts."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from roadkit.busy import Busy, start_busy
 from roadkit.corpus import make_corpus
+from roadkit.faults import Faults
 from roadkit.program import Programs
-from roadkit.stack import Stack, Starter
+from roadkit.stack import KEY, Gateway, Stack, Starter
 from tokenizers import Tokenizer
 from trellis_operator.sources.package import default_cache
 
@@ -16,7 +18,7 @@ from bench.texts import plain
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Put what the programs said last into the report of a failed test."""
     report = yield
     programs = getattr(item, "funcargs", {}).get("programs")
@@ -43,6 +45,20 @@ def starter(programs: Programs, minilm: Path) -> Starter:
 def stack(starter: Starter) -> Stack:
     """One gateway and one fp32 engine, for tests that leave both as they were."""
     return starter.stack()
+
+
+@pytest.fixture(scope="session")
+def guarded(starter: Starter, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Gateway:
+    """A gateway that asks for a key, in front of the shared engine."""
+    keys = tmp_path_factory.mktemp("keys") / "keys.txt"
+    keys.write_text(f"# the only one\n{KEY}\n", encoding="utf-8")
+    return starter.gateway([stack.engine], "--api-keys-file", str(keys))
+
+
+@pytest.fixture(scope="session")
+def busy(starter: Starter, tmp_path_factory: pytest.TempPathFactory) -> Busy:
+    """A stack whose queue can be filled, and whose engine fails on command."""
+    return start_busy(starter, Faults(tmp_path_factory.mktemp("faults")))
 
 
 @pytest.fixture(scope="session")

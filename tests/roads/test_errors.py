@@ -2,45 +2,14 @@
 
 import json
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from roadkit.faults import Faults
+from roadkit.busy import Busy
 from roadkit.http import embed, post, request
-from roadkit.stack import Gateway, Stack, Starter
-from roadkit.waiting import until
+from roadkit.stack import KEY, Gateway, Stack, Starter
 
 pytestmark = pytest.mark.processes
-
-_KEY = "a-key-for-tests-only"
-
-
-@pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> Faults:
-    return Faults(tmp_path_factory.mktemp("faults"))
-
-
-@pytest.fixture(scope="module")
-def faulty(starter: Starter, faults: Faults) -> Iterator[Stack]:
-    """A stack whose engine fails on command; a request may take 4 s and 600 tokens may wait."""
-    engine = starter.engine(code=faults.code, name="engine-faulty")
-    stack = starter.stack(engine, flags=["--request-timeout-seconds", "4", "--max-queued-tokens", "600"])
-    yield stack
-    faults.release()
-    starter.stop(*stack.programs)
-
-
-@pytest.fixture(scope="module")
-def guarded(starter: Starter, stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A gateway that asks for a key, in front of the shared engine."""
-    keys = tmp_path_factory.mktemp("keys") / "keys.txt"
-    keys.write_text(f"# the only one\n{_KEY}\n", encoding="utf-8")
-    gateway = starter.gateway([stack.engine], "--api-keys-file", str(keys))
-    yield gateway
-    starter.stop(gateway.program)
-
 
 BAD_FIELDS: list[tuple[dict[str, Any], str]] = [
     ({}, "input"),
@@ -111,15 +80,15 @@ def test_the_native_dimensions_are_always_accepted(stack: Stack) -> None:
     assert embed(stack.url, "a", dimensions=384).vectors.shape == (1, 384)
 
 
-@pytest.mark.parametrize("key", [None, "wrong", _KEY[:-1], _KEY + "x"])
+@pytest.mark.parametrize("key", [None, "wrong", KEY[:-1], KEY + "x"])
 def test_a_missing_or_wrong_key_is_refused(guarded: Gateway, key: str | None) -> None:
     answer = embed(guarded.url, "a", key=key)
     assert (answer.status, answer.error["code"]) == (401, "invalid_api_key")
-    assert _KEY not in answer.body.decode()
+    assert KEY not in answer.body.decode()
 
 
 def test_the_right_key_opens_and_health_needs_none(guarded: Gateway) -> None:
-    assert embed(guarded.url, "a", key=_KEY).status == 200
+    assert embed(guarded.url, "a", key=KEY).status == 200
     for path in ("/healthz", "/readyz", "/metrics"):
         assert request("GET", guarded.url + path).status == 200
 
@@ -143,45 +112,41 @@ def test_a_body_that_is_too_large_is_refused(stack: Stack) -> None:
     assert answer.error["type"] == "invalid_request_error"
 
 
-def test_a_full_queue_refuses_with_both_retry_headers(faulty: Stack, faults: Faults) -> None:
-    faults.hold()
-    with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(embed, faulty.url, [[101] * 100] * 4)
-        until(lambda: faulty.engine.waiting_tokens() == 400, "the engine has 400 tokens to do")
-        answer = embed(faulty.url, [[101] * 100] * 3)
-        faults.release()
-        assert waiting.result().status == 200
+def test_a_full_queue_refuses_with_both_retry_headers(busy: Busy) -> None:
+    with busy.full():
+        answer = embed(busy.stack.url, [[101] * 100] * 2)
     assert (answer.status, answer.error["code"]) == (429, "overloaded")
     assert answer.error["type"] == "rate_limit_error"
     assert int(answer.headers["retry-after"]) >= 1
     assert int(answer.headers["retry-after-ms"]) >= 1
 
 
-def test_a_deadline_that_passes_is_504(faulty: Stack, faults: Faults) -> None:
-    faults.hold()
-    start = time.monotonic()
-    answer = embed(faulty.url, "a")
-    waited_s = time.monotonic() - start
-    faults.release()
+def test_a_deadline_that_passes_is_504(starter: Starter, busy: Busy) -> None:
+    gateway = starter.gateway([busy.stack.engine], "--request-timeout-seconds", "1")
+    with busy.full():
+        start = time.monotonic()
+        answer = embed(gateway.url, "a")
+        waited_s = time.monotonic() - start
+    starter.stop(gateway.program)
     assert (answer.status, answer.error["code"]) == (504, "deadline_exceeded")
-    assert waited_s >= 4.0
+    assert waited_s >= 1.0
 
 
-def test_an_engine_that_fails_is_500_and_says_nothing_of_why(faulty: Stack, faults: Faults) -> None:
-    faults.fail_next()
-    answer = embed(faulty.url, "a")
+def test_an_engine_that_fails_is_500_and_says_nothing_of_why(busy: Busy) -> None:
+    busy.faults.fail_next()
+    answer = embed(busy.stack.url, "a")
     assert (answer.status, answer.error["type"]) == (500, "server_error")
     assert "secret" not in answer.body.decode()
-    assert embed(faulty.url, "a").status == 200
+    assert embed(busy.stack.url, "a").status == 200
 
 
-def test_a_vector_that_is_not_finite_is_500_and_never_a_body(faulty: Stack, faults: Faults) -> None:
+def test_a_vector_that_is_not_finite_is_500_and_never_a_body(busy: Busy) -> None:
     for encoding in ("float", "base64"):
-        faults.spoil_next()
-        answer = embed(faulty.url, "a", encoding_format=encoding)
+        busy.faults.spoil_next()
+        answer = embed(busy.stack.url, "a", encoding_format=encoding)
         assert (answer.status, answer.error["type"]) == (500, "server_error")
         assert b"NaN" not in answer.body
-    assert embed(faulty.url, "a").status == 200
+    assert embed(busy.stack.url, "a").status == 200
 
 
 def test_no_engine_is_503_with_retry_after(starter: Starter) -> None:

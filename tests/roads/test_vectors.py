@@ -22,8 +22,11 @@ def bfloat16(starter: Starter) -> Iterator[Stack]:
 
 
 def _cosines(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float64]:
-    wide = [np.asarray(each, dtype=np.float64) for each in (a, b)]
-    return np.sum(wide[0] * wide[1], axis=1) / np.prod([np.linalg.norm(each, axis=1) for each in wide], axis=0)
+    units = [
+        each / np.linalg.norm(each, axis=1, keepdims=True) for each in (a.astype(np.float64), b.astype(np.float64))
+    ]
+    cosines: NDArray[np.float64] = np.sum(units[0] * units[1], axis=1)
+    return cosines
 
 
 def test_the_corpus_is_what_the_bar_asks_for(corpus: list[str], tokenizer: Tokenizer) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -15,7 +16,8 @@ from roadkit.waiting import until
 
 _READY_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 5.0
-EMBEDDING = {"truncation": "error", "prompts": {"query": "query: ", "document": "passage: "}}
+KEY = "a-key-for-tests-only"
+EMBEDDING: dict[str, Any] = {"truncation": "error", "prompts": {"query": "query: ", "document": "passage: "}}
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class Gateway:
 
     program: Program
     url: str
+
+    def metric(self, name: str, **labels: str) -> float:
+        """One sample of its metrics; fails when it is not there."""
+        return _sample(f"{self.url}/metrics", f"trellis_gateway_{name}", labels)
 
     def ready(self) -> bool:
         return responds(self.url, "/readyz", 200)
