@@ -6,7 +6,7 @@ counts the tokens of every accepted request.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ivy.errors import BadRequest, ContextTooLong
@@ -29,26 +29,26 @@ class TokenizerPool:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ivy-tokenize")
 
     async def ids(
-        self, texts: Sequence[str], params: Sequence[str], max_tokens: int, truncation: Truncation
+        self, texts: Sequence[str], max_tokens: int, truncation: Truncation, param: Callable[[int], str]
     ) -> list[TokenIds]:
         """The ids of each text, special tokens included, in the order of the texts.
 
         Args:
             texts: what to tokenize, prompts included.
-            params: what each text is called in an error.
             max_tokens: the longest sequence.
             truncation: what happens to a longer one.
+            param: what an error calls the text at an index.
 
         Raises:
             ContextTooLong: one of them has more tokens, and nothing may be cut.
             BadRequest: one of them has no token at all.
         """
         if sum(map(len, texts)) <= INLINE_CHARACTERS:
-            return self._job(texts, params, max_tokens, truncation)
+            return self._job(texts, 0, max_tokens, truncation, param)
         loop = asyncio.get_running_loop()
         jobs = [
-            loop.run_in_executor(self._threads, self._job, texts[part], params[part], max_tokens, truncation)
-            for part in jobs_of(texts)
+            loop.run_in_executor(self._threads, self._job, texts[first:end], first, max_tokens, truncation, param)
+            for first, end in jobs_of(texts)
         ]
         try:
             return [ids for done in await asyncio.gather(*jobs) for ids in done]
@@ -62,22 +62,22 @@ class TokenizerPool:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _job(
-        self, texts: Sequence[str], params: Sequence[str], max_tokens: int, truncation: Truncation
+        self, texts: Sequence[str], first: int, max_tokens: int, truncation: Truncation, param: Callable[[int], str]
     ) -> list[TokenIds]:
         found: list[TokenIds] = []
-        for text, param in zip(texts, params, strict=True):
+        for index, text in enumerate(texts, start=first):
             try:
                 ids = self._tokenizer.ids(text, max_tokens, truncation)
             except TooLong as error:
-                raise too_long(error, max_tokens, param) from None
+                raise too_long(error, max_tokens, param(index)) from None
             if not ids:
-                raise BadRequest("the text has no token of the model in it", param=param)
+                raise BadRequest("the text has no token of the model in it", param=param(index))
             found.append(ids)
         return found
 
 
 def cut_all(
-    given: Sequence[TokenIds], params: Sequence[str], max_tokens: int, truncation: Truncation
+    given: Sequence[TokenIds], max_tokens: int, truncation: Truncation, param: Callable[[int], str]
 ) -> list[TokenIds]:
     """Token ids that the caller made, cut to the model's length.
 
@@ -85,23 +85,23 @@ def cut_all(
         ContextTooLong: one of them is longer, and nothing may be cut.
     """
     found: list[TokenIds] = []
-    for ids, param in zip(given, params, strict=True):
+    for index, ids in enumerate(given):
         try:
             found.append(cut_ids(ids, max_tokens, truncation))
         except TooLong as error:
-            raise too_long(error, max_tokens, param) from None
+            raise too_long(error, max_tokens, param(index)) from None
     return found
 
 
-def jobs_of(texts: Sequence[str]) -> Iterator[slice]:
-    """Split texts into runs of about `JOB_CHARACTERS`; a longer text is a run of its own."""
-    start, weight = 0, 0
+def jobs_of(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Split texts into runs `[first, end)` of about `JOB_CHARACTERS`; a longer text is a run of its own."""
+    first, weight = 0, 0
     for place, text in enumerate(texts):
         if weight and weight + len(text) > JOB_CHARACTERS:
-            yield slice(start, place)
-            start, weight = place, 0
+            yield first, place
+            first, weight = place, 0
         weight += len(text)
-    yield slice(start, len(texts))
+    yield first, len(texts)
 
 
 def too_long(error: TooLong, max_tokens: int, param: str) -> ContextTooLong:

@@ -1,0 +1,43 @@
+"""`Card`: what an engine says about its model. The limits that requests are checked against."""
+
+from dataclasses import dataclass
+
+from trellis_wire.v1 import embedding_pb2 as pb
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One engine's model."""
+
+    digest: str
+    """Changes with everything that changes vectors."""
+    dimensions: int
+    """Of a native vector."""
+    allowed_dimensions: frozenset[int]
+    """Besides the native size."""
+    max_input_tokens: int
+    """Special tokens included."""
+    vocabulary_size: int
+    """Ids are 0 to one less."""
+    max_batch_tokens: int
+    max_queued_tokens: int
+
+
+def card_of(info: pb.InfoResponse) -> Card:
+    """Read the answer of `Info`.
+
+    Raises:
+        ValueError: it lacks what a gateway needs.
+    """
+    for field in ("dimensions", "max_input_tokens", "vocabulary_size", "max_batch_tokens", "max_queued_tokens"):
+        if getattr(info, field) < 1:
+            raise ValueError(f"the engine gives no {field}")
+    return Card(
+        digest=info.model_digest,
+        dimensions=info.dimensions,
+        allowed_dimensions=frozenset(info.allowed_dimensions),
+        max_input_tokens=info.max_input_tokens,
+        vocabulary_size=info.vocabulary_size,
+        max_batch_tokens=info.max_batch_tokens,
+        max_queued_tokens=info.max_queued_tokens,
+    )

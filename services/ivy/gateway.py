@@ -1,0 +1,65 @@
+"""`Gateway`: all parts of one gateway, put together. The only file that knows them all."""
+
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from aiohttp import web
+
+from ivy.admission import Admission
+from ivy.api.openapi import document
+from ivy.client.engines import Engines
+from ivy.client.retry_budget import RetryBudget
+from ivy.config import Config
+from ivy.errors import leaves
+from ivy.handlers import Handlers
+from ivy.keys import Keyring
+from ivy.life import Life
+from ivy.metrics import Metrics
+from ivy.middleware import Around
+from ivy.model_files import prompts_for
+from ivy.service import EmbeddingService
+from ivy.tokenize.pool import TokenizerPool
+from ivy.tokenize.tokenizer import Tokenizer
+
+BODIES_IN_FLIGHT = 4
+"""Of the longest kind: what the memory of a gateway must have room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """One gateway, not yet listening."""
+
+    app: web.Application
+    engines: Engines
+    pool: TokenizerPool
+    life: Life
+
+    async def close(self) -> None:
+        """End what works behind the server."""
+        await self.engines.close()
+        self.pool.close()
+
+
+def build(config: Config) -> Gateway:
+    """Put a gateway together. Needs a running event loop.
+
+    Raises:
+        ConfigError: a file of the model is missing or wrong.
+    """
+    prompts = prompts_for(config.model, config.embedding)
+    pool = TokenizerPool(Tokenizer.load(config.model), config.tokenizer_threads)
+    addresses = [str(address) for address in config.engines]
+    statuses = {200, *(leaf.status for leaf in leaves())}
+    metrics = Metrics(sorted(statuses), addresses)
+    engines = Engines(addresses, config.model_digest, RetryBudget(config.retry_budget_percent), metrics)
+    admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
+    life = Life()
+    service = EmbeddingService(config, prompts, pool, engines, admission, metrics)
+    described = document(version("trellis-serve"), with_keys=bool(config.api_keys))
+    handlers = Handlers(config, service, engines, admission, life, metrics, described)
+    around = Around(Keyring(config.api_keys), life, metrics)
+    metrics.requests_in_flight.set_function(lambda: float(life.under_way))
+    app = web.Application(middlewares=[around.middleware()])
+    app.add_routes(handlers.routes())
+    return Gateway(app, engines, pool, life)

@@ -1,0 +1,95 @@
+"""`Metrics`: every family that the gateway counts, with every label value at zero from the start."""
+
+from collections.abc import Iterable
+
+import grpc
+from prometheus_client import (
+    GC_COLLECTOR,
+    PLATFORM_COLLECTOR,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+
+from ivy.client.endpoint import Endpoint
+
+ROUTES = (
+    "/v1/embeddings",
+    "/v1/models",
+    "/v1/models/{id}",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/docs",
+    "/openapi.json",
+    "other",
+)
+"""A path that nobody serves is `other`: callers must not make label values."""
+STAGES = ("parse", "tokenize", "queue", "forward", "total")
+
+_PREFIX = "trellis_gateway_"
+_SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+
+class Metrics:
+    """What `/metrics` shows."""
+
+    def __init__(self, statuses: Iterable[int], endpoints: Iterable[str]) -> None:
+        self._registry = CollectorRegistry()
+        for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR):
+            self._registry.register(collector)
+        ProcessCollector(registry=self._registry)
+        addresses = list(endpoints)
+        requests = self._counter("requests", "Requests answered, by route and status.", "route", "status")
+        self.requests = {
+            (route, status): requests.labels(route, str(status)) for route in ROUTES for status in statuses
+        }
+        self.tokens = self._counter("tokens", "Tokens embedded, special ones included.")
+        self.inputs = self._counter("inputs", "Inputs embedded.")
+        self.cancelled = self._counter("cancelled_requests", "Requests whose caller hung up.")
+        self.retries = self._counter("retries", "Calls asked again on another engine.")
+        self.retries_refused = self._counter("retries_refused", "Calls not asked again: the retry budget was empty.")
+        rejections = self._counter(
+            "rejections", "Requests refused for lack of room, by what there was none of.", "room"
+        )
+        self.rejections = {room: rejections.labels(room) for room in ("tokens", "bytes")}
+        errors = self._counter("engine_errors", "Calls to engines that failed, by gRPC code.", "code")
+        self.engine_errors = {code.name: errors.labels(code.name) for code in grpc.StatusCode}
+        ejections = self._counter("ejections", "Times an engine was left out after failures.", "endpoint")
+        self.ejections = {address: ejections.labels(address) for address in addresses}
+        self._describe_state()
+        stages = Histogram(
+            _PREFIX + "stage_seconds",
+            "Time of each stage of a request; queue and forward are the engine's.",
+            ["stage"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self.stages = {stage: stages.labels(stage) for stage in STAGES}
+
+    def watch_endpoint(self, endpoint: Endpoint) -> None:
+        """Show the state of an engine from now on."""
+        self._up.labels(endpoint.address).set_function(lambda: float(endpoint.ready))
+        self._outstanding.labels(endpoint.address).set_function(lambda: float(endpoint.outstanding_tokens))
+
+    def exposition(self) -> bytes:
+        """All families in Prometheus text."""
+        return generate_latest(self._registry)
+
+    def _describe_state(self) -> None:
+        self.requests_in_flight = self._gauge("requests_in_flight", "Requests being answered.")
+        self.in_flight_tokens = self._gauge(
+            "in_flight_tokens", "Tokens of accepted requests that are not answered yet."
+        )
+        self.in_flight_bytes = self._gauge("in_flight_body_bytes", "Bytes of bodies held for requests under way.")
+        self._up = self._gauge("endpoint_up", "Whether an engine is ready.", "endpoint")
+        self._outstanding = self._gauge("endpoint_outstanding_tokens", "Tokens sent and not yet answered.", "endpoint")
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(_PREFIX + name, text, labels, registry=self._registry)
+
+    def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
+        return Gauge(_PREFIX + name, text, labels, registry=self._registry)

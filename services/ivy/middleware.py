@@ -1,0 +1,146 @@
+"""What happens around every request: its id, its key, its errors, its log line, its counts. Knows no route's work."""
+
+import asyncio
+import logging
+import math
+import re
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from aiohttp import web
+
+from ivy.api import render
+from ivy.door import code_of, mapped
+from ivy.errors import ApiError, BadKey, ClientGone, Internal
+from ivy.keys import Keyring
+from ivy.life import Life
+from ivy.logs import where
+from ivy.metrics import ROUTES, Metrics
+from ivy.timing import Timing
+
+
+@dataclass(slots=True)
+class Work:
+    """What a request was, for its log line: how much, and never what."""
+
+    inputs: int = 0
+    tokens: int = 0
+
+
+TIMING = web.RequestKey("timing", Timing)
+WORK = web.RequestKey("work", Work)
+
+EMBEDDINGS = "/v1/embeddings"
+OPEN = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Routes that need no key."""
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_log = logging.getLogger("ivy.access")
+
+
+class Around:
+    """The one middleware: every answer of the gateway passes here, and every error becomes an answer."""
+
+    def __init__(self, keyring: Keyring, life: Life, metrics: Metrics) -> None:
+        self._keyring = keyring
+        self._life = life
+        self._metrics = metrics
+
+    def middleware(self) -> Any:
+        """As the server wants it."""
+
+        @web.middleware
+        async def around(request: web.Request, handler: _Handler) -> web.StreamResponse:
+            with self._life.request():
+                return await self._answer(request, handler)
+
+        return around
+
+    async def _answer(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        route, request_id = route_of(request), request_id_of(request.headers.get("x-request-id"))
+        timing = request[TIMING] = Timing()
+        request[WORK] = Work()
+        try:
+            if route not in OPEN:
+                self._keyring.check(request.headers.get("authorization"))
+            response = await handler(request)
+        except asyncio.CancelledError:
+            self._metrics.cancelled.inc()
+            self._done(request, route, request_id, ClientGone.status, timing)
+            raise
+        except Exception as error:
+            response = self._refusal(error, request_id)
+        response.headers["x-request-id"] = request_id
+        response.headers["server"] = "trellis"
+        if route == EMBEDDINGS:
+            response.headers["server-timing"] = timing.header()
+        if self._life.draining:
+            response.force_close()
+        self._done(request, route, request_id, response.status, timing)
+        return response
+
+    def _refusal(self, error: Exception, request_id: str) -> web.Response:
+        refused = mapped(error)
+        if isinstance(refused, Internal):
+            _log_fault(error, request_id)
+        headers = headers_of(refused)
+        if isinstance(error, web.HTTPMethodNotAllowed):
+            headers["allow"] = ", ".join(sorted(error.allowed_methods))
+        return web.Response(
+            status=refused.status, body=render.error(refused), content_type="application/json", headers=headers
+        )
+
+    def _done(self, request: web.Request, route: str, request_id: str, status: int, timing: Timing) -> None:
+        self._metrics.requests[route, status].inc()
+        if route == EMBEDDINGS and status == 200:
+            for stage, child in self._metrics.stages.items():
+                child.observe(timing.total_s() if stage == "total" else getattr(timing, f"{stage}_s"))
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        fields = {
+            "id": request_id,
+            "method": request.method,
+            "route": route,
+            "status": status,
+            "ms": round(timing.total_s() * 1000, 3),
+            "inputs": request[WORK].inputs,
+            "tokens": request[WORK].tokens,
+        }
+        _log.info("request", extra={"fields": fields})
+
+
+def route_of(request: web.Request) -> str:
+    """The route's pattern, as the metrics name it."""
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource is not None else "other"
+    return route if route in ROUTES else "other"
+
+
+def request_id_of(given: str | None) -> str:
+    """The caller's id where it is fit for a header and a log, else a new one."""
+    return given if given is not None and _SANE_ID.fullmatch(given) else secrets.token_hex(16)
+
+
+def headers_of(refused: ApiError) -> dict[str, str]:
+    """The headers that belong to an error."""
+    headers: dict[str, str] = {}
+    if isinstance(refused, BadKey):
+        headers["www-authenticate"] = "Bearer"
+    if refused.retry_after_s is not None:
+        headers["retry-after"] = str(math.ceil(refused.retry_after_s))
+        headers["retry-after-ms"] = str(math.ceil(refused.retry_after_s * 1000))
+    return headers
+
+
+def _log_fault(error: Exception, request_id: str) -> None:
+    """Say what failed, in words that cannot quote what the caller sent."""
+    fields: dict[str, Any] = {"id": request_id, "error": type(error).__name__}
+    if isinstance(error, grpc.aio.AioRpcError):
+        fields |= {"code": code_of(error).name, "details": error.details()}
+    else:
+        fields["trace"] = where(error.__traceback__)
+    _log.error("a request failed", extra={"fields": fields})

@@ -1,0 +1,66 @@
+"""The life of the process: listen, wait for a signal, answer what was accepted, end. Knows no request."""
+
+import asyncio
+import logging
+import signal
+
+from aiohttp import web
+
+from ivy.config import Config
+from ivy.errors import ConfigError
+from ivy.gateway import Gateway, build
+
+BACKLOG = 1024
+
+_log = logging.getLogger(__name__)
+
+
+async def serve(config: Config) -> None:
+    """Serve until SIGTERM or SIGINT, then answer everything that was accepted.
+
+    Raises:
+        ConfigError: the model's files are wrong, or the address cannot be listened on.
+    """
+    stopped = _signals()
+    gateway = build(config)
+    # A handler is cancelled when its caller hangs up: then its calls to engines are cancelled too.
+    runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+    try:
+        site = await _listen(runner, config)
+        gateway.engines.start()
+        await stopped.wait()
+        await _drain(gateway, site, config)
+    finally:
+        await runner.cleanup()
+        await gateway.close()
+    _log.info("stopped")
+
+
+def _signals() -> asyncio.Event:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    return stopped
+
+
+async def _listen(runner: web.AppRunner, config: Config) -> web.TCPSite:
+    await runner.setup()
+    site = web.TCPSite(runner, config.listen.host, config.listen.port, backlog=BACKLOG)
+    try:
+        await site.start()
+    except OSError as error:
+        raise ConfigError(f"--listen: {config.listen}: {error.strerror or error}") from None
+    host, port = runner.addresses[0][:2]
+    _log.info("listening", extra={"fields": {"address": f"{host}:{port}"}})
+    return site
+
+
+async def _drain(gateway: Gateway, site: web.TCPSite, config: Config) -> None:
+    """Answer what was accepted. What comes meanwhile on open connections is answered too, and then they are closed."""
+    gateway.life.draining = True
+    _log.info("draining", extra={"fields": {"under_way": gateway.life.under_way}})
+    await asyncio.sleep(config.drain_delay_s)
+    await site.stop()
+    if not await gateway.life.idle(config.drain_timeout_s):
+        _log.error("gave up on requests", extra={"fields": {"under_way": gateway.life.under_way}})

@@ -1,0 +1,226 @@
+"""A gateway over real TCP, and at the outermost wire engines that are small gRPC servers with vectors made from ids."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import aiohttp
+import grpc
+import numpy as np
+import pytest
+from aiohttp import web
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from ivy.config import Address, Config
+from ivy.gateway import Gateway, build
+from trellis_wire.v1 import embedding_pb2 as pb
+from trellis_wire.v1 import embedding_pb2_grpc
+from trellis_wire.v1.packing import unpack_ids
+
+DIMENSIONS = 8
+MAX_INPUT_TOKENS = 256
+VOCABULARY = 30522
+
+
+def vector_of(ids, dimensions: int = DIMENSIONS) -> np.ndarray:
+    """The vector that every fake engine gives for these ids."""
+    seed = hashlib.sha256(np.asarray(ids, dtype="<i4").tobytes()).digest()[:8]
+    vector = np.random.default_rng(int.from_bytes(seed, "little")).standard_normal(DIMENSIONS).astype(np.float32)
+    return vector[:dimensions] / np.linalg.norm(vector[:dimensions])
+
+
+def encode(vectors: np.ndarray, kind: int) -> bytes:
+    if kind == pb.VECTOR_TYPE_INT8:
+        return np.clip(np.round(127 * np.tanh(vectors)), -128, 127).astype(np.int8).tobytes()
+    if kind == pb.VECTOR_TYPE_BINARY:
+        return np.packbits(vectors >= 0, axis=1, bitorder="little").tobytes()
+    return vectors.astype("<f4").tobytes()
+
+
+@dataclass
+class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
+    """Embeds at once, unless a test closes its gate or gives it an error to answer with."""
+
+    digest: str = "sha256:one"
+    max_batch_tokens: int = 4096
+    max_queued_tokens: int = 65536
+    port: int = 0
+    error: grpc.StatusCode | None = None
+    failed_rows: tuple[int, ...] = ()
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: int = 0
+    calls: list[pb.EmbedRequest] = field(default_factory=list)
+    cancelled: int = 0
+    server: grpc.aio.Server | None = None
+    states: health.aio.HealthServicer | None = None
+
+    async def start(self) -> "FakeEngine":
+        self.gate.set()
+        self.server = grpc.aio.server(options=[("grpc.max_receive_message_length", 64 * 1024 * 1024)])
+        embedding_pb2_grpc.add_EmbeddingServicer_to_server(self, self.server)
+        self.states = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self.states, self.server)
+        await self.states.set("readiness", health_pb2.HealthCheckResponse.SERVING)
+        self.port = self.server.add_insecure_port(f"127.0.0.1:{self.port}")
+        await self.server.start()
+        return self
+
+    async def stop(self) -> None:
+        await self.server.stop(None)
+
+    async def serving(self, is_serving: bool) -> None:
+        states = health_pb2.HealthCheckResponse
+        await self.states.set("readiness", states.SERVING if is_serving else states.NOT_SERVING)
+
+    async def Embed(self, request, context):
+        self.calls.append(request)
+        self.waiting += 1
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.waiting -= 1
+        if self.error is not None:
+            await context.abort(self.error, "a secret of the engine")
+        dimensions = request.dimensions or DIMENSIONS
+        vectors = np.stack([vector_of(ids, dimensions) for ids in unpack_ids(request.token_ids, request.lengths)])
+        return pb.EmbedResponse(
+            rows=encode(vectors, request.vector_type),
+            dimensions=dimensions,
+            vector_type=request.vector_type,
+            failed_rows=self.failed_rows,
+            queue_ms=0.25,
+            forward_ms=1.5,
+            model_digest=self.digest,
+        )
+
+    async def Info(self, request, context):
+        return pb.InfoResponse(
+            model_name="fake",
+            model_digest=self.digest,
+            dimensions=DIMENSIONS,
+            allowed_dimensions=[4],
+            max_input_tokens=MAX_INPUT_TOKENS,
+            vocabulary_size=VOCABULARY,
+            max_batch_tokens=self.max_batch_tokens,
+            max_queued_tokens=self.max_queued_tokens,
+        )
+
+
+@dataclass
+class Served:
+    """A gateway that listens, and a client that talks to it."""
+
+    url: str
+    gateway: Gateway
+    client: aiohttp.ClientSession
+
+    async def embed(self, **fields):
+        """POST to the embeddings route; the status, the body and the headers."""
+        body = {"model": "minilm", **fields}
+        async with self.client.post(f"{self.url}/v1/embeddings", json=body) as response:
+            return SimpleNamespace(status=response.status, body=await response.json(), headers=response.headers)
+
+    async def raw(self, data, method: str = "POST", path: str = "/v1/embeddings", **more):
+        async with self.client.request(method, self.url + path, data=data, **more) as response:
+            return SimpleNamespace(status=response.status, body=await response.json(), headers=response.headers)
+
+    async def metric(self, line: str) -> float:
+        """The value of one line of `/metrics`."""
+        async with self.client.get(f"{self.url}/metrics") as response:
+            text = await response.text()
+        return next(float(each.rpartition(" ")[2]) for each in text.splitlines() if each.startswith(line))
+
+
+async def until(holds: Callable[[], bool | Awaitable[bool]], timeout_s: float = 20.0) -> None:
+    """Wait until something holds; fail when it never does."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        found = holds()
+        if found if isinstance(found, bool) else await found:
+            return
+        assert time.monotonic() < deadline, "it did not come to hold in time"
+        await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def running(config: Config, *, ready: bool = True) -> AsyncIterator[Served]:
+    gateway = build(config)
+    runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    gateway.engines.start()
+    try:
+        if ready:
+            await until(lambda: len(gateway.engines.cards()) > 0)
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        async with aiohttp.ClientSession() as client:
+            yield Served(url, gateway, client)
+    finally:
+        await runner.cleanup()
+        await gateway.close()
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[FakeEngine]:
+    started = await FakeEngine().start()
+    yield started
+    started.gate.set()
+    await started.stop()
+
+
+@pytest.fixture
+async def engines() -> AsyncIterator[list[FakeEngine]]:
+    started = [await FakeEngine().start() for _ in range(2)]
+    yield started
+    for each in started:
+        each.gate.set()
+        await each.stop()
+
+
+@pytest.fixture
+def config(minilm: Path) -> Config:
+    """A gateway of MiniLM, whose engines a test puts in."""
+    return Config(
+        model=minilm, served_names=("minilm", "all-minilm-l6-v2"), engines=(Address("127.0.0.1", 1),), log_level="error"
+    )
+
+
+@pytest.fixture
+async def serve(config: Config) -> AsyncIterator[Callable[..., Awaitable[Served]]]:
+    """Start a gateway in front of engines, with any field of its configuration changed."""
+    async with AsyncExitStack() as stack:
+
+        async def start(*engines: FakeEngine, ready: bool = True, **changed) -> Served:
+            addresses = tuple(Address("127.0.0.1", each.port) for each in engines)
+            own = replace(config, **{"engines": addresses or config.engines, **changed})
+            return await stack.enter_async_context(running(own, ready=ready))
+
+        yield start
+
+
+@pytest.fixture
+async def gateway(engine: FakeEngine, serve) -> Served:
+    """A gateway in front of one engine."""
+    return await serve(engine)
+
+
+@pytest.fixture(name="until")
+def until_fixture():
+    return until
+
+
+@pytest.fixture(name="vector_of")
+def vector_of_fixture():
+    return vector_of
+
+
+@pytest.fixture(name="FakeEngine")
+def fake_engine_class():
+    return FakeEngine
