@@ -1,5 +1,8 @@
 """`Batch`: sequences packed as ragged tensors, nothing padded between them.
 
+Real tokens come first; what a bucket asks for beyond them is one dummy sequence of valid ids, so that no row belongs to
+nobody. No span pools it.
+
 Inside a batch the order is free, so sequences lie sorted by length: those of one length are neighbours, and attention
 and pooling see each such group as a dense view, without a gather. `order` remembers who is where.
 """
@@ -11,8 +14,10 @@ from itertools import accumulate, groupby
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.sequence import OutputForm, Sequence
 
 
@@ -35,11 +40,11 @@ class Batch:
     """What one step computes. T tokens, S sequences, R rows; sequence `order[slot]` of the caller lies in `slot`."""
 
     token_ids: Tensor
-    """int64 [T]."""
+    """int64 [T], T a bucket."""
     positions: Tensor
     """int64 [T]: 0, 1, 2, … within each sequence."""
     groups: tuple[Group, ...]
-    """Covers all tokens: sequences of equal length, ascending."""
+    """Covers all rows: sequences of equal length, ascending, then the dummy."""
     spans: tuple[Group, ...]
     """The spans to pool, in order of slot; neighbours of equal length as one."""
     order: tuple[int, ...]
@@ -47,11 +52,6 @@ class Batch:
     """Rows of each slot."""
     forms: tuple[OutputForm, ...]
     """Wanted of each slot."""
-
-    @property
-    def tokens(self) -> int:
-        """T."""
-        return int(self.token_ids.numel())
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch with its tensors on `device`."""
@@ -72,12 +72,14 @@ class Batch:
         order = sorted(range(len(sequences)), key=lambda index: sequences[index].tokens)
         slots = [sequences[index] for index in order]
         lengths = [sequence.tokens for sequence in slots]
-        begins = [0, *accumulate(lengths[:-1])]
-        ids = np.concatenate([sequence.token_ids for sequence in slots]) if len(slots) > 1 else slots[0].token_ids
+        begins = list(accumulate(lengths, initial=0))
+        tokens = begins.pop()
+        dummy = bucket_tokens(tokens) - tokens
+        groups = list(_neighbours(zip(begins, lengths, strict=True)))
         return cls(
-            token_ids=torch.from_numpy(ids.astype(np.int64)),
-            positions=torch.from_numpy(_positions(lengths, begins)),
-            groups=tuple(_neighbours(zip(begins, lengths, strict=True))),
+            token_ids=torch.from_numpy(_token_ids(slots, tokens + dummy)),
+            positions=torch.from_numpy(_positions([*lengths, dummy])),
+            groups=tuple([*groups, Group(tokens, 1, dummy)] if dummy else groups),
             spans=tuple(_neighbours(_spans(slots, begins))),
             order=tuple(order),
             rows=tuple(len(sequence.spans) for sequence in slots),
@@ -85,10 +87,16 @@ class Batch:
         )
 
 
-def _positions(lengths: list[int], begins: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    if len(lengths) == 1:
-        return np.arange(lengths[0], dtype=np.int64)
-    return np.arange(sum(lengths), dtype=np.int64) - np.repeat(np.asarray(begins, dtype=np.int64), lengths)
+def _token_ids(slots: list[Sequence], rows: int) -> NDArray[np.int64]:
+    ids = np.zeros(rows, dtype=np.int64)
+    np.concatenate([sequence.token_ids for sequence in slots], out=ids[: sum(slot.tokens for slot in slots)])
+    return ids
+
+
+def _positions(lengths: list[int]) -> NDArray[np.int64]:
+    begins = list(accumulate(lengths, initial=0))
+    rows = begins.pop()
+    return np.arange(rows, dtype=np.int64) - np.repeat(np.asarray(begins, dtype=np.int64), lengths)
 
 
 def _spans(slots: list[Sequence], begins: list[int]) -> Iterable[tuple[int, int]]:
