@@ -111,7 +111,8 @@ def _compare(contenders: Sequence[Contender]) -> dict[str, float]:
 
 def _units(vectors: list[list[float]]) -> NDArray[np.float64]:
     rows = np.asarray(vectors, dtype=np.float64)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    units: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return units
 
 
 def _race(contenders: Sequence[Contender], workloads: Sequence[Workload], rounds: int) -> None:

@@ -138,4 +138,4 @@ def test_no_engine_is_an_error_of_the_server_that_is_retried(starter: Starter) -
 
 
 def _refused(stack: Stack) -> float:
-    return stack.gateway.metric("rejected_requests_total")
+    return stack.gateway.metric("rejections_total", room="tokens")

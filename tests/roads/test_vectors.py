@@ -60,13 +60,11 @@ def test_vectors_have_unit_norm_and_floats_equal_base64(stack: Stack, corpus: li
 
 @pytest.mark.parametrize("size", [15, 16, 17, 64])
 def test_a_text_alone_equals_the_same_text_in_a_batch(stack: Stack, corpus: list[str], size: int) -> None:
+    batch = corpus[size : 2 * size]
+    among = embed(stack.url, batch).vectors
     for place in (0, size // 2, size - 1):
-        text = corpus[size + place]
-        others = [each for each in corpus if each != text]
-        batch = [*others[:place], text, *others[place : size - 1]]
-        alone = embed(stack.url, text).vectors[0]
-        among = embed(stack.url, batch).vectors[place]
-        assert np.abs(alone - among).max() < _SAME, f"at place {place} of {size}"
+        alone = embed(stack.url, batch[place]).vectors[0]
+        assert np.abs(alone - among[place]).max() < _SAME, f"at place {place} of {size}"
 
 
 @pytest.mark.parametrize("length", [5, 64, 128])
@@ -78,6 +76,6 @@ def test_a_text_alone_equals_the_same_text_among_equal_lengths(stack: Stack, len
 
 
 def test_a_batch_is_answered_in_the_order_it_was_asked(stack: Stack, corpus: list[str]) -> None:
-    forward = embed(stack.url, corpus).vectors
-    backward = embed(stack.url, corpus[::-1]).vectors
+    forward = embed(stack.url, corpus[:40]).vectors
+    backward = embed(stack.url, corpus[:40][::-1]).vectors
     assert np.abs(forward - backward[::-1]).max() < _SAME
