@@ -81,6 +81,7 @@ $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 .PHONY: install
 install:
 	@start=$$(date +%s); \
+	echo "setup: asking pip which torch it will take"; \
 	$(BIN)/python -m pip install --quiet --dry-run --no-deps --report - -c constraints.txt torch | $(BIN)/python -c '$(TORCH_IS)'; \
 	echo "setup: installing trellis-serve[$(EXTRAS)]; downloads of a megabyte and more:"; \
 	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[$(EXTRAS)]' | $(PIP_WORDS); \
