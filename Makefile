@@ -57,7 +57,8 @@ proto: setup ## generate the modules of the wire again
 	cd services && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. $(PROTO)
 
 bench: setup ## measure against the peers; tables go to bench/results
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m bench.in_process
+	$(BIN)/python -m bench.http
 
 clean: ## remove .venv and what the tools have left
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
