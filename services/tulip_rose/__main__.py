@@ -50,6 +50,8 @@ def _serve(config: Config) -> int:
         signal.signal(number, _end_before_serving)
     logging.basicConfig(level=config.log_level.upper(), format="tulip: %(message)s", stream=sys.stderr)
     logging.getLogger(__name__).info("loading model %s from %s", config.name, config.model)
+    # What gRPC's core writes to stderr by itself repeats in worse words what is told here in one line.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import uvloop
 
     from tulip_rose.tulip.serve import serve
