@@ -40,7 +40,7 @@ run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags
 test: setup ## run all tests (some start the real programs)
 	$(BIN)/python -m pytest $(ARGS)
 
-test-fast: setup ## run the tests that start no program
+test-fast: setup ## run the tests that do not start gateways and engines
 	$(BIN)/python -m pytest -m "not processes" $(ARGS)
 
 lint: setup ## check style, types and layers

@@ -1,6 +1,7 @@
 """Reads a manifest file. Never knows what may stand in it: see `validate`."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ from trellis_operator.errors import ManifestError
 
 MAX_BYTES = 1 << 20
 """What an API server takes at most is a little more."""
+
+_MAX_NODES = 100_000
+_MAX_DEPTH = 50
 
 
 def read_manifest(path: Path) -> Any:
@@ -21,7 +25,18 @@ def read_manifest(path: Path) -> Any:
     documents = [document for document in _documents(path) if document is not None]
     if len(documents) != 1:
         raise ManifestError(f"holds {len(documents)} documents: exactly one is read")
+    if sum(1 for _ in islice(_nodes(documents[0]), _MAX_NODES + 1)) > _MAX_NODES:
+        raise ManifestError(f"unfolds to more than {_MAX_NODES} values")
     return documents[0]
+
+
+def _nodes(value: Any, depth: int = 0) -> Iterator[None]:
+    """Count a document as those who walk it will meet it: aliases unfold, and may unfold without end."""
+    if depth > _MAX_DEPTH:
+        raise ManifestError(f"is nested more than {_MAX_DEPTH} deep")
+    yield
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _nodes(inner, depth + 1)
 
 
 def _documents(path: Path) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import signal
 import socket
@@ -139,6 +140,17 @@ async def test_a_program_that_ignores_sigterm_is_killed_in_the_end(tmp_path: Pat
     async with supervised(program("a", tmp_path / "a", STUBBORN)) as (supervisor, lines):
         await supervisor.start()
         await supervisor.stop()
+        assert not is_running(process_of(lines, "a"))
+
+
+async def test_stopping_can_be_cut_short(tmp_path: Path) -> None:
+    patient = dataclasses.replace(program("a", tmp_path / "a", STUBBORN), stop_timeout_s=600.0)
+    async with supervised(patient) as (supervisor, lines):
+        await supervisor.start()
+        stop = asyncio.create_task(supervisor.stop())
+        await asyncio.sleep(0)
+        supervisor.kill()
+        await asyncio.wait_for(stop, DEADLINE_S)
         assert not is_running(process_of(lines, "a"))
 
 

@@ -155,6 +155,12 @@ def test_a_floating_revision_can_be_allowed_by_name(full: Body) -> None:
         ("a: [", "is not YAML"),
         ("a: 1\na: 2\n", "a is given twice"),
         ("a: " + "x" * 2**20, "is longer than"),
+        ("a: &a {b: *a}", "is nested more than 50 deep"),
+        (
+            "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)),
+            "unfolds to more than",
+        ),
     ],
 )
 def test_a_file_that_is_no_single_document_is_refused(tmp_path: Path, text: str, said: str) -> None:
