@@ -42,7 +42,7 @@ def test_the_answer_is_handed_on_as_it_came(port: int) -> None:
 
 
 def test_a_refusal_is_told_with_the_gateways_own_words(port: int) -> None:
-    with pytest.raises(LocalError, match="answered 401: .*wrong key"):
+    with pytest.raises(LocalError, match=r"answered 401: .*wrong key"):
         embed_once("127.0.0.1", port, "m", "text", "bad")
 
 
