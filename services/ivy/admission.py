@@ -67,6 +67,8 @@ class Admission:
         self._rate = DrainRate(clock)
         self.tokens = 0
         self.bytes = 0
+        metrics.in_flight_tokens.set_function(lambda: float(self.tokens))
+        metrics.in_flight_bytes.set_function(lambda: float(self.bytes))
 
     @contextmanager
     def lease(self, tokens: int, bound: int) -> Iterator[Lease]:
@@ -104,20 +106,15 @@ class Admission:
                 self._metrics.rejections["bytes"].inc()
                 raise Overloaded("too many large bodies are under way", retry_after_s=_UNKNOWN_S)
             held += count
-            self._add_bytes(count)
+            self.bytes += count
 
         try:
             yield take
         finally:
-            self._add_bytes(-held)
-
-    def _add_bytes(self, count: int) -> None:
-        self.bytes += count
-        self._metrics.in_flight_bytes.set(self.bytes)
+            self.bytes -= held
 
     def _add_tokens(self, count: int) -> None:
         self.tokens += count
-        self._metrics.in_flight_tokens.set(self.tokens)
 
     def _retry_after_s(self, missing: int, bound: int) -> float:
         rate = self._rate.per_second()

@@ -29,6 +29,9 @@ async def read_body(request: web.Request, max_bytes: int, take: Callable[[int], 
         raise BadRequest("the body's charset is not UTF-8")
     if request.content_length is not None and request.content_length > max_bytes:
         raise _too_large(max_bytes)
+    if request.content.is_eof():
+        # All of it came with the head, as short bodies do: there is nothing to wait for.
+        return await _read(request, max_bytes, take)
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             return await _read(request, max_bytes, take)

@@ -15,6 +15,7 @@ from ivy.errors import leaves
 from ivy.handlers import Handlers
 from ivy.keys import Keyring
 from ivy.life import Life
+from ivy.logs import AccessLog
 from ivy.metrics import Metrics
 from ivy.middleware import Around
 from ivy.model_files import prompts_for
@@ -58,7 +59,7 @@ def build(config: Config) -> Gateway:
     service = EmbeddingService(config, prompts, pool, engines, admission, metrics)
     described = document(version("trellis-serve"), with_keys=bool(config.api_keys))
     handlers = Handlers(config, service, engines, admission, life, metrics, described)
-    around = Around(Keyring(config.api_keys), life, metrics)
+    around = Around(Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))
     metrics.requests_in_flight.set_function(lambda: float(life.under_way))
     app = web.Application(middlewares=[around.middleware()])
     app.add_routes(handlers.routes())

@@ -17,7 +17,7 @@ from ivy.door import code_of, mapped
 from ivy.errors import ApiError, BadKey, ClientGone, Internal
 from ivy.keys import Keyring
 from ivy.life import Life
-from ivy.logs import where
+from ivy.logs import AccessLog, where
 from ivy.metrics import ROUTES, Metrics
 from ivy.timing import Timing
 
@@ -39,16 +39,17 @@ OPEN = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_log = logging.getLogger("ivy.access")
+_log = logging.getLogger(__name__)
 
 
 class Around:
     """The one middleware: every answer of the gateway passes here, and every error becomes an answer."""
 
-    def __init__(self, keyring: Keyring, life: Life, metrics: Metrics) -> None:
+    def __init__(self, keyring: Keyring, life: Life, metrics: Metrics, access_log: AccessLog) -> None:
         self._keyring = keyring
         self._life = life
         self._metrics = metrics
+        self._access_log = access_log
 
     def middleware(self) -> Any:
         """As the server wants it."""
@@ -99,18 +100,17 @@ class Around:
         if route == EMBEDDINGS and status == 200:
             for stage, child in self._metrics.stages.items():
                 child.observe(timing.total_s() if stage == "total" else getattr(timing, f"{stage}_s"))
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        fields = {
-            "id": request_id,
-            "method": request.method,
-            "route": route,
-            "status": status,
-            "ms": round(timing.total_s() * 1000, 3),
-            "inputs": request[WORK].inputs,
-            "tokens": request[WORK].tokens,
-        }
-        _log.info("request", extra={"fields": fields})
+        self._access_log.write(
+            {
+                "id": request_id,
+                "method": request.method,
+                "route": route,
+                "status": status,
+                "ms": round(timing.total_s() * 1000, 3),
+                "inputs": request[WORK].inputs,
+                "tokens": request[WORK].tokens,
+            }
+        )
 
 
 def route_of(request: web.Request) -> str:
