@@ -47,17 +47,39 @@ def reference(minilm):
     return lambda text, max_tokens, truncation: of(max_tokens, SIDES[truncation]).encode(text).ids
 
 
-@settings(max_examples=600, deadline=None)
+@pytest.fixture(scope="module", autouse=True)
+def small_windows():
+    """Windows so small that short texts have many cuts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(window, "LEAST_CHARACTERS", 8)
+        patch.setattr(window, "FIRST_CHARACTERS_PER_TOKEN", 2)
+        patch.setattr(window, "PART_CHARACTERS", 24)
+        yield
+
+
+@pytest.fixture
+def real_windows(small_windows):
+    """Windows as they are served."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(window, "LEAST_CHARACTERS", 512)
+        patch.setattr(window, "FIRST_CHARACTERS_PER_TOKEN", 6)
+        patch.setattr(window, "PART_CHARACTERS", 32 * 1024)
+        yield
+
+
+@settings(max_examples=300, deadline=None)
 @given(text=texts, max_tokens=st.integers(2, 40), truncation=st.sampled_from(list(SIDES)))
 def test_a_part_of_a_text_gives_exactly_the_ids_of_the_whole(tokenizer, reference, text, max_tokens, truncation):
-    kept = window.LEAST_CHARACTERS, window.FIRST_CHARACTERS_PER_TOKEN
-    window.LEAST_CHARACTERS, window.FIRST_CHARACTERS_PER_TOKEN = 8, 2
-    try:
-        assert tokenizer.ids(text, max_tokens, truncation) == reference(text, max_tokens, truncation)
-    finally:
-        window.LEAST_CHARACTERS, window.FIRST_CHARACTERS_PER_TOKEN = kept
+    assert tokenizer.ids(text, max_tokens, truncation) == reference(text, max_tokens, truncation)
 
 
+@settings(max_examples=300, deadline=None)
+@given(text=texts)
+def test_a_text_that_is_tokenized_part_by_part_gives_exactly_the_ids_of_the_whole(tokenizer, reference, text):
+    assert tokenizer.ids(text, 10**6, Truncation.NONE) == reference(text, 10**6, Truncation.END)
+
+
+@pytest.mark.usefixtures("real_windows")
 @pytest.mark.parametrize("truncation", list(SIDES))
 @pytest.mark.parametrize(
     "text",
@@ -68,6 +90,7 @@ def test_a_megabyte_is_cut_to_the_ids_of_the_whole(tokenizer, reference, text, t
     assert tokenizer.ids(text, 256, truncation) == reference(text, 256, truncation)
 
 
+@pytest.mark.usefixtures("real_windows")
 def test_of_a_megabyte_that_is_cut_only_a_small_part_is_tokenized(tokenizer, monkeypatch):
     seen = []
     own = window.Window._sure_ids
@@ -89,6 +112,22 @@ def test_a_text_that_must_not_be_cut_is_refused_with_its_whole_length(tokenizer,
     with pytest.raises(TooLong) as refused:
         tokenizer.ids(text, 256, Truncation.NONE)
     assert refused.value.tokens == len(whole.encode(text).ids)
+
+
+@pytest.mark.usefixtures("real_windows")
+def test_of_a_megabyte_that_is_refused_only_parts_are_in_memory_at_a_time(tokenizer, monkeypatch):
+    seen = []
+
+    class Part(window._Part):
+        def __init__(self, inner, text):
+            seen.append(len(text))
+            super().__init__(inner, text)
+
+    monkeypatch.setattr(window, "_Part", Part)
+    with pytest.raises(TooLong) as refused:
+        tokenizer.ids("word " * 200_000, 256, Truncation.NONE)
+    assert refused.value.tokens == 200_002
+    assert max(seen) == window.PART_CHARACTERS
 
 
 def test_the_padding_and_truncation_of_the_file_are_switched_off(tokenizer):

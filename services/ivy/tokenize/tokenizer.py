@@ -84,8 +84,10 @@ class Tokenizer:
 
     def _body(self, text: str, room: int, truncation: Truncation) -> Sequence[int]:
         """The ids without special ones: all of them, or at least those that stay when `room` are kept."""
-        if self._window is None or truncation is Truncation.NONE:
+        if self._window is None:
             return whole_ids(self._inner, text)
+        if truncation is Truncation.NONE:
+            return self._window.all_ids(text)
         return self._window.ids(text, room, at_start=truncation is Truncation.END)
 
 

@@ -1,4 +1,4 @@
-"""`Window`: the first or last ids of a long text, from a part of it. Exactly those that the whole text would give.
+"""`Window`: ids of a long text, from parts of it. Exactly those that the whole text would give.
 
 Where a tokenizer splits into words before it looks any of them up, a word's ids depend on that word alone. So the ids
 of a part of the text are those of the whole text, except near the place where the text was cut:
@@ -15,6 +15,7 @@ tests hold it against whole texts. Others split by rules that look further, and 
 
 import json
 import re
+from array import array
 from collections.abc import Sequence
 
 import tokenizers
@@ -24,6 +25,8 @@ FIRST_CHARACTERS_PER_TOKEN = 6
 GROWTH = 4
 LEAST_CHARACTERS = 512
 """A window below this saves nothing."""
+PART_CHARACTERS = 32 * 1024
+"""Of a text that is tokenized whole: more at once would cost memory and save no time."""
 
 
 class Window:
@@ -44,25 +47,61 @@ class Window:
                 return found
             text = text if shortened else self._shortened(text)
             shortened, size = True, size * GROWTH
-        return whole_ids(self._inner, text)
+        return self.all_ids(text)
+
+    def all_ids(self, text: str) -> Sequence[int]:
+        """The ids of all of `text`, part by part: what the library keeps of a token is fifty times its id."""
+        if len(text) <= PART_CHARACTERS:
+            return whole_ids(self._inner, text)
+        text = self._shortened(text)
+        ids = array("i")
+        begin, size = 0, PART_CHARACTERS
+        while len(text) - begin > size:
+            part = _Part(self._inner, text[begin : begin + size])
+            sure = part.sure_until(len(part.text) - self._margin)
+            ids.extend(part.ids[:sure])
+            # A part that is one word says nothing yet: the word may go on.
+            size = PART_CHARACTERS if sure else size * GROWTH
+            begin += part.offsets[sure][0] if sure else 0
+        ids.extend(whole_ids(self._inner, text[begin:]))
+        return ids
 
     def _shortened(self, text: str) -> str:
         return text if self._long_word is None else self._long_word.sub(r"\1", text)
 
-    def _sure_ids(self, part: str, *, at_start: bool) -> Sequence[int]:
-        """The ids of `part` that nothing beyond its cut could change."""
-        encoding = self._inner.encode(part, add_special_tokens=False)
-        ids, words, offsets = encoding.ids, encoding.word_ids, encoding.offsets
-        if not ids:
-            return []
+    def _sure_ids(self, text: str, *, at_start: bool) -> Sequence[int]:
+        """The ids of a part that nothing beyond its cut could change."""
+        part = _Part(self._inner, text)
         if at_start:
-            edge = len(part) - self._margin
-            touched = {word for word, (_, end) in zip(words, offsets, strict=True) if end > edge} | {words[-1]}
-            first = next(place for place, word in enumerate(words) if word in touched)
-            return list(ids[:first])
-        touched = {word for word, (begin, _) in zip(words, offsets, strict=True) if begin < self._margin} | {words[0]}
-        last = max(place for place, word in enumerate(words) if word in touched)
-        return list(ids[last + 1 :])
+            return part.ids[: part.sure_until(len(text) - self._margin)]
+        return part.ids[part.sure_from(self._margin) :]
+
+
+class _Part:
+    """A part of a text, tokenized."""
+
+    def __init__(self, inner: tokenizers.Tokenizer, text: str) -> None:
+        encoding = inner.encode(text, add_special_tokens=False)
+        self.text = text
+        self.ids: Sequence[int] = encoding.ids
+        self.words = encoding.word_ids
+        self.offsets = encoding.offsets
+
+    def sure_until(self, edge: int) -> int:
+        """How many tokens come before the first word that reaches beyond `edge`, or is the last one."""
+        if not self.ids:
+            return 0
+        pairs = zip(self.words, self.offsets, strict=True)
+        touched = {word for word, (_, end) in pairs if end > edge} | {self.words[-1]}
+        return next(place for place, word in enumerate(self.words) if word in touched)
+
+    def sure_from(self, edge: int) -> int:
+        """Where the tokens begin that come after the last word that begins before `edge`, or is the first one."""
+        if not self.ids:
+            return 0
+        pairs = zip(self.words, self.offsets, strict=True)
+        touched = {word for word, (begin, _) in pairs if begin < edge} | {self.words[0]}
+        return max(place for place, word in enumerate(self.words) if word in touched) + 1
 
 
 def whole_ids(inner: tokenizers.Tokenizer, text: str) -> Sequence[int]:
