@@ -51,8 +51,8 @@ class ToyEngine:
     def step(self, batch: Batch) -> LazyTensor:
         if self.failures:
             raise self.failures.pop(0)
-        self.tokens += batch.tokens
-        self.batches.append(batch.tokens)
+        self.batches.append(_tokens(batch))
+        self.tokens += self.batches[-1]
         rows = np.asarray([row for group in batch.spans for row in self._rows(batch, group)], dtype=np.float32)
         return LazyTensor(ToyStep(self, Part(rows, np.isfinite(rows).all(axis=1))), _places(batch))
 
@@ -82,6 +82,12 @@ class ToyStep:
             self.engine.held.set()
         assert self.engine.free.wait(DEADLINE_S), "the test never freed the device"
         return (self.part,)
+
+
+def _tokens(batch: Batch) -> int:
+    """Tokens that callers sent: a batch may end in one group of padding, more than there are sequences."""
+    padded = sum(group.count for group in batch.groups) > len(batch.order)
+    return sum(group.count * group.length for group in (batch.groups[:-1] if padded else batch.groups))
 
 
 def _places(batch: Batch) -> list[Place]:
