@@ -26,7 +26,7 @@ TORCH_IS = import json, pathlib, sys, urllib.parse; \
 	f"setup: torch: {name} of the package index; on Linux it brings CUDA libraries, 2.7 GB in all " \
 	"(to avoid that, name a folder with a CPU wheel in PIP_FIND_LINKS)")
 
-.PHONY: help setup setup-run run test test-fast lint format proto bench clean
+.PHONY: help setup setup-run run test test-fast test-gpu lint format proto bench clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +37,14 @@ setup-run: $(VENV)/.run-ready ## make .venv with what serving needs, and no more
 run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags in ARGS
 	@exec $(BIN)/python -m trellis_operator local $(MANIFEST) $(ARGS)
 
-test: setup ## run all tests (some start the real programs)
-	$(BIN)/python -m pytest $(ARGS)
+test: setup ## run all tests (some start gateways and engines)
+	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
 
 test-fast: setup ## run the tests that do not start gateways and engines
-	$(BIN)/python -m pytest -m "not processes" $(ARGS)
+	$(BIN)/python -m pytest -m "not processes and not gpu" $(ARGS)
+
+test-gpu: setup ## run the tests that need a CUDA device
+	$(BIN)/python -m pytest -m gpu $(ARGS)
 
 lint: setup ## check style, types and layers
 	$(BIN)/ruff check
