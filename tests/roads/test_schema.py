@@ -2,27 +2,60 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
 from roadkit.stack import Stack
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 
 pytestmark = pytest.mark.processes
 
 _TIMEOUT_S = 240
-_CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+_CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
 @pytest.mark.timeout(_TIMEOUT_S + 30)
 def test_no_request_that_the_schema_can_think_of_breaks_the_gateway(stack: Stack, tmp_path: Path) -> None:
     command = [
         *(sys.executable, "-m", "schemathesis.cli", "run", f"{stack.url}/openapi.json"),
-        *("--checks", _CHECKS, "--phases", "examples,coverage,fuzzing"),
+        *("--checks", ",".join(check.__name__ for check in _CHECKS), "--phases", "examples,coverage,fuzzing"),
         *("--mode", "all", "--max-examples", "60", "--seed", "3", "--generation-deterministic"),
         *("--request-timeout", "60", "--workers", "1", "--no-color"),
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert "/v1/embeddings" in done.stdout
+    assert "7 selected" in done.stdout
+    _still_serves(stack)
+
+
+def test_no_request_for_the_served_model_breaks_the_gateway(stack: Stack) -> None:
+    operation = schemathesis.openapi.from_url(f"{stack.url}/openapi.json")["/v1/embeddings"]["POST"]
+    statuses: Counter[int] = Counter()
+
+    @settings(max_examples=250, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy())
+    def send(case: schemathesis.Case) -> None:
+        if isinstance(case.body, dict):
+            case.body["model"] = "minilm"
+        response = case.call(timeout=60)
+        statuses[response.status_code] += 1
+        case.validate_response(response, checks=_CHECKS)
+
+    send()
+    assert statuses[200] > 20, statuses
+    assert set(statuses) <= {200, 400}, statuses
+    _still_serves(stack)
+
+
+def _still_serves(stack: Stack) -> None:
     assert stack.gateway.program.alive
     assert stack.engine.program.alive
+    assert stack.gateway.ready()
