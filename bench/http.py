@@ -31,7 +31,7 @@ from bench.workload import SEED, mixed, of_length
 _PACKAGES = ("torch", "tokenizers", "aiohttp", "grpcio", "numpy")
 _SCRIPT = Path(__file__).with_name("wrk.lua")
 _SHORT_TOKENS = 16
-_BATCH = 16
+_BATCH = 8
 _ASKED_AT_ONCE = 100
 _SAME_MODEL = 0.999
 

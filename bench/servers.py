@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 
 from bench.infinity import install
-from bench.models import MANIFEST
+from bench.models import minilm
 
 _READY_TIMEOUT_S = 180.0
 _ASK_TIMEOUT_S = 300.0
@@ -29,18 +29,16 @@ class Server:
     Attributes:
         name: in tables.
         url: of its embeddings route.
-        model: what a request calls the model.
-        pid: of the process that was started; its children belong to it.
+        pids: of its processes, by what each of them is.
     """
 
     name: str
     url: str
-    model: str
-    pid: int
+    pids: dict[str, int]
 
     def body(self, texts: Sequence[str]) -> str:
         """A request in JSON, for vectors as the openai clients ask for them."""
-        return json.dumps({"model": self.model, "input": list(texts), "encoding_format": "base64"})
+        return json.dumps({"model": "minilm", "input": list(texts), "encoding_format": "base64"})
 
     def ask(self, texts: Sequence[str]) -> list[str]:
         """The vectors of some texts, in base64.
@@ -56,21 +54,28 @@ class Server:
 
     def resident_mib(self) -> dict[str, float]:
         """MiB of each of its processes, by what the process is."""
-        process = psutil.Process(self.pid)
-        family = [process, *process.children(recursive=True)]
-        return {_role(each.cmdline()): each.memory_info().rss / 2**20 for each in family}
+        return {role: psutil.Process(pid).memory_info().rss / 2**20 for role, pid in self.pids.items()}
 
 
 @contextmanager
 def trellis(threads: int) -> Iterator[Server]:
-    """The example's manifest, run by `local`: one gateway, one engine."""
-    port = _free_port()
-    command = [
-        *(sys.executable, "-m", "trellis_operator", "local", str(MANIFEST)),
-        *("--port", str(port), "--threads", str(threads)),
+    """One engine and one gateway, as `local` starts them, but without an access log: the peer writes none either."""
+    model, (grpc, metrics, port) = str(minilm()), _free_ports(3)
+    engine = [
+        *(sys.executable, "-m", "tulip_rose", "serve", "--model", model, "--device", "cpu"),
+        *("--threads", str(threads), "--log-level", "warning"),
+        *("--listen", f"127.0.0.1:{grpc}", "--metrics-listen", f"127.0.0.1:{metrics}"),
     ]
-    with _running("trellis", command, {}, f"http://127.0.0.1:{port}/readyz") as pid:
-        yield Server("trellis", f"http://127.0.0.1:{port}/v1/embeddings", "all-minilm-l6-v2", pid)
+    gateway = [
+        *(sys.executable, "-m", "ivy", "serve", "--model", model, "--served-name", "minilm"),
+        *("--listen", f"127.0.0.1:{port}", "--engines", f"127.0.0.1:{grpc}", "--log-level", "warning"),
+    ]
+    url = f"http://127.0.0.1:{port}"
+    with (
+        _running("engine", engine, {}, f"http://127.0.0.1:{metrics}/metrics") as engine_pid,
+        _running("gateway", gateway, {}, f"{url}/readyz") as gateway_pid,
+    ):
+        yield Server("trellis", f"{url}/v1/embeddings", {"gateway": gateway_pid, "engine": engine_pid})
 
 
 @contextmanager
@@ -84,7 +89,7 @@ def infinity(threads: int) -> Iterator[Server]:
     """
     if threads != (os.cpu_count() or 1):
         raise ValueError(f"infinity uses all {os.cpu_count()} cores: it cannot be measured with {threads} threads")
-    port = _free_port()
+    [port] = _free_ports(1)
     command = [
         *(str(install.python()), str(Path(install.__file__).with_name("launch.py")), "v2"),
         *("--model-id", str(install.MODEL), "--served-model-name", "minilm"),
@@ -94,7 +99,7 @@ def infinity(threads: int) -> Iterator[Server]:
     offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(install.HOME), "DO_NOT_TRACK": "1"}
     offline["INFINITY_ANONYMOUS_USAGE_STATS"] = "0"
     with _running("infinity", command, offline, f"http://127.0.0.1:{port}/health") as pid:
-        yield Server("infinity", f"http://127.0.0.1:{port}/embeddings", "minilm", pid)
+        yield Server("infinity", f"http://127.0.0.1:{port}/embeddings", {"infinity": pid})
 
 
 @contextmanager
@@ -129,12 +134,9 @@ def _responds(url: str) -> bool:
         return False
 
 
-def _role(command: Sequence[str]) -> str:
-    known = {"tulip_rose": "engine", "ivy": "gateway", "trellis_operator": "local"}
-    return next((role for module, role in known.items() if module in command), "infinity")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
