@@ -51,6 +51,7 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
     port: int = 0
     error: grpc.StatusCode | None = None
     failed_rows: tuple[int, ...] = ()
+    said_dimensions: int | None = None
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
     calls: list[pb.EmbedRequest] = field(default_factory=list)
@@ -92,7 +93,7 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
         vectors = np.stack([vector_of(ids, dimensions) for ids in unpack_ids(request.token_ids, request.lengths)])
         return pb.EmbedResponse(
             rows=encode(vectors, request.vector_type),
-            dimensions=dimensions,
+            dimensions=self.said_dimensions or dimensions,
             vector_type=request.vector_type,
             failed_rows=self.failed_rows,
             queue_ms=0.25,

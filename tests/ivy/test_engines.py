@@ -81,6 +81,14 @@ async def test_the_only_engine_gone_is_503_and_comes_back_without_help(serve, en
     await again.stop()
 
 
+async def test_an_engine_that_lost_a_call_is_not_asked_again_before_it_was_looked_at(pair, engines, monkeypatch):
+    monkeypatch.setattr("ivy.client.watch.Watch._look", lambda _: asyncio.sleep(60))
+    engines[0].error = grpc.StatusCode.UNAVAILABLE
+    for number in range(30):
+        assert (await pair.embed(input=f"text {number}")).status == 200
+    assert len(engines[0].calls) == 1
+
+
 async def test_an_engine_that_says_it_drains_is_left_alone(pair, engines, until):
     await engines[0].serving(False)
     await until(lambda: ready(pair) == 1)

@@ -196,6 +196,12 @@ async def test_a_vector_that_is_not_finite_fails_the_request(gateway, engine):
     refused(await gateway.embed(input=["a", "b"]), 500, code="engine_failure")
 
 
+@pytest.mark.parametrize("dimensions", [4, 16])
+async def test_an_answer_of_another_size_than_asked_fails_the_request(gateway, engine, dimensions):
+    engine.said_dimensions = dimensions
+    refused(await gateway.embed(input="a"), 500, code="engine_failure")
+
+
 @pytest.mark.parametrize(("code", "status"), [("INTERNAL", 500), ("UNKNOWN", 500), ("INVALID_ARGUMENT", 500)])
 async def test_what_an_engine_says_of_its_failure_is_not_shown(gateway, engine, code, status):
     engine.error = grpc.StatusCode[code]

@@ -17,7 +17,8 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 SIDES = {Truncation.END: "right", Truncation.START: "left"}
 
 TRICKY = [
-    "hello ", "world", "中文", "[MASK]", "[MA", "SK]", "[CLS]", " ", "\n", "\u3000", "\x00", "\u200d", "\ufffd",
+    "hello ", "world", "中文", "[MASK]", "[MA", "SK]", "[CLS]", " ", "\n", "\u3000", "\x00", "\x00" * 40,
+    "\u200d", "\ufffd",
     "\u0301", "é", "e\u0301", "ß", "İ", "Σ", "\u302e", "\u0600", "a" * 150, "1" * 90, "b" * 400, "_", "-", "...",
     "สวัสดี", "한국어", "🙂", "supercalifragilistic", "##s", "don't",
 ]  # fmt: skip
@@ -77,6 +78,17 @@ def test_a_part_of_a_text_gives_exactly_the_ids_of_the_whole(tokenizer, referenc
 @given(text=texts)
 def test_a_text_that_is_tokenized_part_by_part_gives_exactly_the_ids_of_the_whole(tokenizer, reference, text):
     assert tokenizer.ids(text, 10**6, Truncation.NONE) == reference(text, 10**6, Truncation.END)
+
+
+@pytest.mark.parametrize("removed", range(1, 60))
+@pytest.mark.parametrize("truncation", [Truncation.NONE, *SIDES])
+def test_a_word_goes_on_behind_characters_that_are_removed(tokenizer, reference, truncation, removed):
+    text = "ab" + "\x00" * removed + "cd" + " more words of a text" * 3
+    text = text if truncation is not Truncation.START else text[::-1]
+    limit = 3 if truncation is not Truncation.NONE else 100
+    assert tokenizer.ids(text, limit, truncation) == reference(
+        text, limit, Truncation.END if truncation is Truncation.NONE else truncation
+    )
 
 
 @pytest.mark.usefixtures("real_windows")
