@@ -177,20 +177,21 @@ async def test_a_drain_gives_up_when_its_time_is_over(serving) -> None:
 async def test_when_the_engine_dies_everyone_is_told_and_the_next_one_goes_elsewhere(
     serving, request_for: Request, until
 ) -> None:
-    async with serving() as served:
+    async with serving(max_batch_tokens=256) as served:
         death = asyncio.create_task(served.process.until_death())
         busy = await served.hold()
-        waits = asyncio.ensure_future(served.stub.Embed(request_for([[2, 3]]), timeout=DEADLINE_S))
-        await until(lambda: served.process._queue.outstanding_tokens == 3)
+        launched, waits = (
+            asyncio.ensure_future(served.stub.Embed(request_for([[2] * 256]), timeout=DEADLINE_S)) for _ in range(2)
+        )
+        await until(lambda: served.process._queue.outstanding_tokens == 513)
         served.engine.failures.append(EngineDeadError("the device is gone"))
         served.engine.free.set()
         failure = await asyncio.wait_for(death, DEADLINE_S)
         assert "the device is gone" in str(failure)
         served.process.bury(failure)
         assert len((await busy).rows) == 16
-        with pytest.raises(grpc.aio.AioRpcError) as told:
-            await waits
-        assert told.value.code() is grpc.StatusCode.INTERNAL
+        for told in await asyncio.gather(launched, waits, return_exceptions=True):
+            assert told.code() is grpc.StatusCode.INTERNAL
         assert await check(served.channel, "liveness") == NOT_SERVING
         with pytest.raises(grpc.aio.AioRpcError) as refusal:
             await served.stub.Embed(request_for([[1]]), timeout=DEADLINE_S)

@@ -28,13 +28,16 @@ class NoTorch:
 sys.meta_path.insert(0, NoTorch())
 """
 
-DIE_AT_THE_FIRST_CALL = """
+DIE_WHEN_TOLD = """
+import os, time
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import EngineDeadError
 load = Engine.load
 def load_and_break(path, options):
     engine = load(path, options)
     def step(batch):
+        while not os.path.exists({flag!r}):
+            time.sleep(0.01)
         raise EngineDeadError("the device is gone")
     engine.step = step
     return engine
@@ -49,10 +52,6 @@ def load(path, options):
     time.sleep(600)
 Engine.load = load
 """
-
-HANG_AT_THE_FIRST_CALL = DIE_AT_THE_FIRST_CALL.replace(
-    'raise EngineDeadError("the device is gone")', "import time; time.sleep(600)"
-)
 
 
 @pytest.fixture
@@ -116,20 +115,31 @@ def test_a_signal_before_the_model_is_loaded_ends_with_0_at_once(start, stage: s
     assert "Traceback" not in "\n".join(engine.lines)
 
 
-async def test_an_engine_that_dies_answers_its_callers_and_ends_with_a_clear_line(start, request_for: Request) -> None:
-    engine = start(before=DIE_AT_THE_FIRST_CALL)
-    with pytest.raises(grpc.aio.AioRpcError) as told:
-        await embed(engine.ready(), request_for([[101, 102]]))
-    assert told.value.code() is grpc.StatusCode.INTERNAL
+async def test_an_engine_that_dies_answers_all_its_callers_and_ends_with_a_clear_line(
+    start, tmp_path: Path, request_for: Request, metric_of, until
+) -> None:
+    """One call is on the device and one waits behind it: both are told."""
+    flag = tmp_path / "die"
+    engine = start("--max-batch-tokens", "256", before=DIE_WHEN_TOLD.format(flag=str(flag)))
+    address, metrics = engine.line(r"ready on (\S+) in .* metrics on (\S+)").groups()
+    calls = [asyncio.ensure_future(embed(address, request_for([[101] * 256]))) for _ in range(2)]
+
+    async def one_waits() -> bool:
+        return await asyncio.to_thread(metric_of, metrics, "trellis_engine_queued_tokens", {}) == 256
+
+    await until(one_waits)
+    flag.touch()
+    for told in await asyncio.gather(*calls, return_exceptions=True):
+        assert told.code() is grpc.StatusCode.INTERNAL
     assert await asyncio.to_thread(engine.end, 10.0) == 1
     assert "tulip: the engine died (the device is gone), so this process ends" in engine.lines
     assert "Traceback" not in "\n".join(engine.lines)
 
 
 async def test_a_stuck_engine_still_ends_when_its_time_to_drain_is_up(
-    start, request_for: Request, metric_of, until
+    start, tmp_path: Path, request_for: Request, metric_of, until
 ) -> None:
-    engine = start("--drain-timeout-seconds", "0.2", before=HANG_AT_THE_FIRST_CALL)
+    engine = start("--drain-timeout-seconds", "0.2", before=DIE_WHEN_TOLD.format(flag=str(tmp_path / "never")))
     address, metrics = engine.line(r"ready on (\S+) in .* metrics on (\S+)").groups()
     call = asyncio.ensure_future(embed(address, request_for([[101, 102]])))
 
