@@ -11,6 +11,8 @@ from ivy.errors import ConfigError
 from ivy.gateway import Gateway, build
 
 BACKLOG = 1024
+LAST_BYTES_S = 2.0
+"""For answers that are made and not yet read by their callers."""
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +26,7 @@ async def serve(config: Config) -> None:
     stopped = _signals()
     gateway = build(config)
     # A handler is cancelled when its caller hangs up: then its calls to engines are cancelled too.
-    runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
+    runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None, shutdown_timeout=LAST_BYTES_S)
     try:
         site = await _listen(runner, config)
         gateway.engines.start()

@@ -26,6 +26,16 @@ async def test_above_the_bound_callers_are_told_when_to_come_again(serve, engine
     assert await gateway.metric("trellis_gateway_in_flight_body_bytes") == 0
 
 
+async def test_tokens_under_way_are_the_real_ones_once_they_are_known(serve, engine, until):
+    gateway = await serve(engine)
+    engine.gate.clear()
+    call = asyncio.create_task(gateway.embed(input=["a b c d e f g h", "+-*/" * 40]))
+    await until(lambda: engine.waiting == 1)
+    under_way = await gateway.metric("trellis_gateway_in_flight_tokens")
+    engine.gate.set()
+    assert under_way == (await call).body["usage"]["total_tokens"] == 172
+
+
 async def test_a_refusal_costs_no_tokenization(serve, engine, until, monkeypatch):
     gateway = await serve(engine, max_queued_tokens=300)
     engine.gate.clear()

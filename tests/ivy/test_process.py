@@ -151,6 +151,21 @@ async def test_a_signal_under_load_answers_all_that_was_accepted(flags, engine, 
             assert await process.wait() == 0
 
 
+async def test_what_outlives_the_drain_timeout_is_given_up_and_the_process_ends(flags, engine, until):
+    async with started(flags, "--drain-timeout-seconds", "0.2") as (process, url), aiohttp.ClientSession() as client:
+        await become_ready(client, url, until)
+        engine.gate.clear()
+        call = asyncio.create_task(client.post(f"{url}/v1/embeddings", json={"model": "minilm", "input": "a"}))
+        await until(lambda: engine.waiting == 1)
+        process.send_signal(signal.SIGTERM)
+        while b'"gave up on requests"' not in (line := await process.stderr.readline()):
+            assert line, "it ended without a word"
+        with pytest.raises(aiohttp.ClientError):
+            await call
+        async with asyncio.timeout(20):
+            assert await process.wait() == 0
+
+
 async def until_refused(url: str) -> None:
     """Open connections until one is refused, which is what it raises."""
     async with asyncio.timeout(20):
