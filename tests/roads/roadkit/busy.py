@@ -43,5 +43,6 @@ def start_busy(starter: Starter, faults: Faults, *flags: str) -> Busy:
         faults: commands to the engine.
         flags: of the gateway, besides the bound.
     """
-    engine = starter.engine(code=faults.code, name="engine-faulty")
+    # Held for as long as a client retries, which must not look like a hang.
+    engine = starter.engine("--stuck-after-seconds", "600", code=faults.code, name="engine-faulty")
     return Busy(starter.stack(engine, flags=["--max-queued-tokens", str(QUEUED_TOKENS), *flags]), faults)
