@@ -15,34 +15,52 @@ from ivy.metrics import Metrics
 
 _MEMORY_S = 10.0
 """How far back the drain rate looks, as a time constant."""
-_SHORTEST_S, _LONGEST_S = 0.05, 60.0
+_SHORTEST_S, _LONGEST_S = 0.05, 10.0
 _UNKNOWN_S = 1.0
 _SHARE = 0.1
 """Of the bound that should be free when a caller comes back: who comes back for the first free token is one of many."""
 
 
 class DrainRate:
-    """Tokens a second that requests leave with, as an exponential average."""
+    """Tokens a second that requests leave with, as an exponential average over the time in which there was work.
+
+    A pause says nothing about how fast work leaves, so it does not count.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._tokens = 0.0
-        self._since = clock()
+        self._seconds = 0.0
+        self._since: float | None = None
+
+    def began(self) -> None:
+        """There is work from now on."""
+        self._since = self._clock()
 
     def left(self, tokens: int) -> None:
         """A request was answered."""
         self._decay()
         self._tokens += tokens
 
-    def per_second(self) -> float:
-        """The rate now; 0 where nothing has left for long."""
+    def ended(self) -> None:
+        """There is no more work."""
         self._decay()
-        return self._tokens / _MEMORY_S
+        self._since = None
+
+    def per_second(self) -> float:
+        """The rate now; 0 where nothing has left yet."""
+        self._decay()
+        return self._tokens / self._seconds if self._seconds else 0.0
 
     def _decay(self) -> None:
+        if self._since is None:
+            return
         now = self._clock()
-        self._tokens *= math.exp((self._since - now) / _MEMORY_S)
+        passed = now - self._since
         self._since = now
+        kept = math.exp(-passed / _MEMORY_S)
+        self._tokens *= kept
+        self._seconds = self._seconds * kept + _MEMORY_S * (1 - kept)
 
 
 class Lease:
@@ -114,7 +132,11 @@ class Admission:
             self.bytes -= held
 
     def _add_tokens(self, count: int) -> None:
-        self.tokens += count
+        before, self.tokens = self.tokens, self.tokens + count
+        if not before and self.tokens:
+            self._rate.began()
+        elif before and not self.tokens:
+            self._rate.ended()
 
     def _retry_after_s(self, missing: int, bound: int) -> float:
         rate = self._rate.per_second()

@@ -66,24 +66,41 @@ def test_tokens_are_given_back_on_every_path(leases):
     assert admission.tokens == 0
 
 
-def test_the_time_to_come_again_follows_the_rate_that_work_leaves_with(admission, clock):
-    def refused() -> float:
-        with admission.lease(100, 100), pytest.raises(Overloaded) as error, admission.lease(50, 100):
-            pass
-        return error.value.retry_after_s
-
+def refused(admission: Admission) -> float:
     with admission.lease(100, 100), pytest.raises(Overloaded) as error, admission.lease(50, 100):
         pass
-    unknown = error.value.retry_after_s
-    assert unknown == 1.0
+    return error.value.retry_after_s
+
+
+def work(admission: Admission, clock: Clock, *, tokens: int, seconds: float) -> None:
+    with admission.lease(tokens, 100):
+        clock.now += seconds
+
+
+def test_before_anything_has_left_the_time_to_come_again_is_a_second(admission):
+    assert refused(admission) == 1.0
+
+
+def test_the_time_to_come_again_follows_the_rate_that_work_leaves_with(admission, clock):
     for _ in range(200):
-        clock.now += 0.1
-        with admission.lease(10, 100):
-            pass
-    fast = refused()
-    clock.now += 30
-    assert 0.1 < fast < 1.0
-    assert refused() > 3 * fast
+        work(admission, clock, tokens=10, seconds=0.1)
+    assert refused(admission) == pytest.approx(50 / 100, rel=0.2)
+    for _ in range(100):
+        work(admission, clock, tokens=10, seconds=1.0)
+    assert refused(admission) == pytest.approx(50 / 10, rel=0.2)
+
+
+def test_a_pause_does_not_make_the_rate_look_slow(admission, clock):
+    for _ in range(200):
+        work(admission, clock, tokens=10, seconds=0.1)
+    before = refused(admission)
+    clock.now += 3600
+    assert refused(admission) == pytest.approx(before, rel=0.2)
+
+
+def test_nobody_is_sent_away_for_longer_than_ten_seconds(admission, clock):
+    work(admission, clock, tokens=10, seconds=100.0)
+    assert refused(admission) == 10.0
 
 
 def test_bodies_are_bounded_together_and_one_alone_is_let_in(admission):

@@ -22,6 +22,7 @@ from tulip_rose.rose.facts import Facts, Pooling, read_facts
 from tulip_rose.rose.folder import read_object
 from tulip_rose.rose.layers.attention import choose_attention
 from tulip_rose.rose.lazy import LazyTensor, Place
+from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
@@ -62,6 +63,7 @@ class Engine:
         card = _card(path, options, facts, model, name, device.name, attention.name)
         engine = cls(model, facts.pooling, device, card)
         engine._try()
+        give_back()
         return engine
 
     def step(self, batch: Batch) -> LazyTensor:

@@ -79,13 +79,13 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-batch-tokens",
         type=int,
         metavar="N",
-        help="Tokens of one batch, at least the model's longest text. Default: 4096 on a CPU, 16384 on a GPU.",
+        help="Tokens of one batch, at least the model's longest text. Default: 512 on a CPU, 16384 on a GPU.",
     )
     parser.add_argument(
         "--max-queued-tokens",
         type=int,
         metavar="N",
-        help="Tokens that may wait before calls are refused with RESOURCE_EXHAUSTED. Default: 64 batches.",
+        help="Tokens that may wait before calls are refused with RESOURCE_EXHAUSTED. Default: 256 batches on a CPU, 64 on a GPU.",
     )
 
 

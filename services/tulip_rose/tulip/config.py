@@ -72,7 +72,7 @@ class Config:
     max_batch_tokens: int | None = None
     """Tokens of one batch; None: by device, see `budgets`."""
     max_queued_tokens: int | None = None
-    """Tokens that may wait; None: 64 batches."""
+    """Tokens that may wait; None: by device, see `budgets`."""
     drain_delay_s: float = 0.0
     """From the signal to stop until new calls are refused: time for balancers to look elsewhere."""
     drain_timeout_s: float = 60.0
@@ -113,13 +113,13 @@ class Config:
 def budgets(config: Config, card: ModelCard) -> Budgets:
     """Settle what depends on the device and the model.
 
-    A batch of 4096 tokens on a CPU: its matrix products are already as efficient as larger ones, and whoever arrives
-    meanwhile waits for no more than that. A GPU needs 16384 to fill its cores. A batch holds at least the
-    longest text of the model, and the queue at least one batch, so that no text can be refused for ever.
+    On a CPU matrix products are as efficient with 512 tokens as with more, and whoever arrives meanwhile waits for no
+    more than two such batches; a GPU needs 16384 to fill its cores. A batch holds at least the longest text of the
+    model, and the queue at least one batch, so that no text can be refused for ever.
     """
-    batch = config.max_batch_tokens or (4096 if card.device == "cpu" else 16384)
-    batch = max(batch, card.max_input_tokens)
-    return Budgets(batch, max(config.max_queued_tokens or 64 * batch, batch))
+    batch, batches = (512, 256) if card.device == "cpu" else (16384, 64)
+    batch = max(config.max_batch_tokens or batch, card.max_input_tokens)
+    return Budgets(batch, max(config.max_queued_tokens or batches * batch, batch))
 
 
 def _check_choice(flag: str, value: str, known: tuple[str, ...]) -> None:
