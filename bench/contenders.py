@@ -19,7 +19,7 @@ CONTENDERS = (
     "sentence-transformers bfloat16",
 )
 BASELINE = "sentence-transformers float32"
-_BATCH_TOKENS = 4096
+_BATCH_TOKENS = 512
 _MAX_TOKENS = 256
 
 

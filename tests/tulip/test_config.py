@@ -125,7 +125,7 @@ def test_a_file_that_is_not_json_is_named(read: Read, tmp_path: Path) -> None:
         ({}, replace(CARD, device="cuda:0"), Budgets(16384, 64 * 16384)),
         ({"max_batch_tokens": 10}, CARD, Budgets(256, 256 * 256)),
         ({"max_batch_tokens": 512, "max_queued_tokens": 10}, CARD, Budgets(512, 512)),
-        ({}, replace(CARD, max_input_tokens=32768), Budgets(32768, 256 * 8192)),
+        ({}, replace(CARD, max_input_tokens=32768), Budgets(32768, 256 * 32768)),
     ],
 )
 def test_budgets_follow_the_device_and_always_hold_the_longest_text(

@@ -19,6 +19,10 @@ Output = list[tuple[Tensor, Tensor]]
 """Of each output form: rows, and which of them are finite."""
 Work = Callable[[], Output]
 
+_ONE_THREAD_ROWS = 64
+"""Up to so many rows one thread is faster than two: a step has some hundred parallel regions, and to begin and end one
+costs about as much as half of its work. It also leaves the other cores to whoever prepares the next batch."""
+
 
 class Launched(Protocol):
     """A step under way."""
@@ -43,8 +47,8 @@ class Device(Protocol):
     """E.g. cpu, cuda:0."""
     torch_device: torch.device
 
-    def launch(self, work: Work) -> Launched:
-        """Begin a step after those launched before."""
+    def launch(self, work: Work, rows: int) -> Launched:
+        """Begin a step over so many token rows, after those launched before."""
 
     def close(self) -> None:
         """Give back what the device holds; steps under way are finished first."""
@@ -57,19 +61,22 @@ class CpuDevice:
 
     def __init__(self, threads: int) -> None:
         self.torch_device = torch.device("cpu")
-        count = threads or len(os.sched_getaffinity(0))
-        self._stream = ThreadPoolExecutor(1, "rose-cpu", initializer=torch.set_num_threads, initargs=(count,))
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._stream = ThreadPoolExecutor(1, "rose-cpu")
 
-    def launch(self, work: Work) -> Launched:
+    def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""
-        return CpuLaunched(self._stream.submit(_run, work))
+        threads = 1 if rows <= _ONE_THREAD_ROWS else self._threads
+        return CpuLaunched(self._stream.submit(_run, work, threads))
 
     def close(self) -> None:
         """See `Device`."""
         self._stream.shutdown()
 
 
-def _run(work: Work) -> tuple[Part, ...]:
+def _run(work: Work, threads: int) -> tuple[Part, ...]:
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
     with torch.inference_mode():
         return tuple(Part(rows.numpy(), finite.numpy()) for rows, finite in work())
 
@@ -104,7 +111,7 @@ class CudaDevice:
         self.name = str(self.torch_device)
         self._stream = torch.cuda.Stream()
 
-    def launch(self, work: Work) -> Launched:
+    def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""
         try:
             with torch.inference_mode(), torch.cuda.stream(self._stream):

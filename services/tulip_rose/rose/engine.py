@@ -72,7 +72,8 @@ class Engine:
         Raises:
             EngineDeadError: the device can do nothing more.
         """
-        return LazyTensor(self._device.launch(partial(self._work, batch)), _places(batch))
+        launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
+        return LazyTensor(launched, _places(batch))
 
     def close(self) -> None:
         """Finish what is under way and give the device back."""

@@ -85,7 +85,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-queued-tokens",
         type=int,
         metavar="N",
-        help="Tokens that may wait before calls are refused with RESOURCE_EXHAUSTED. Default: 256 batches on a CPU, 64 on a GPU.",
+        help="Tokens that may wait before calls are refused. Default: 256 batches on a CPU, 64 on a GPU.",
     )
 
 

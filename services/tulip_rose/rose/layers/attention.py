@@ -53,8 +53,11 @@ class TorchAttention:
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, groups: tuple[Group, ...], mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
+        dtype = q.dtype
+        if q.device.type == "cpu":
+            q, k, v = q.float(), k.float(), v.float()
         found = [_attend(*(_dense(x, group) for x in (q, k, v)), mask=mask, scale=scale) for group in groups]
-        return found[0] if len(found) == 1 else torch.cat(found)
+        return (found[0] if len(found) == 1 else torch.cat(found)).to(dtype)
 
 
 def _dense(x: Tensor, group: Group) -> Tensor:
@@ -67,18 +70,11 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, *, mask: Mask, scale: float) -> Ten
     count, _, length, _ = q.shape
     bias = _band(length, mask, q.device) if mask.window is not None else None
     causal = mask.causal and bias is None
-    if q.dtype is torch.bfloat16 and q.device.type == "cpu":
-        out = _fused(q.float(), k.float(), v.float(), bias, causal, scale).to(torch.bfloat16)
-    else:
-        out = _fused(q, k, v, bias, causal, scale)
-    return out.transpose(1, 2).reshape(count * length, -1)
-
-
-def _fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, causal: bool, scale: float) -> Tensor:
     shared = q.shape[1] != k.shape[1]
-    return functional.scaled_dot_product_attention(
+    out = functional.scaled_dot_product_attention(
         q, k, v, attn_mask=bias, is_causal=causal, scale=scale, enable_gqa=shared
     )
+    return out.transpose(1, 2).reshape(count * length, -1)
 
 
 def _band(length: int, mask: Mask, device: torch.device) -> Tensor | None:
