@@ -59,3 +59,14 @@ def test_an_unknown_backend_is_refused_with_those_that_are_known() -> None:
     assert choose_attention("auto").name == "torch"
     with pytest.raises(LoadError, match="'flash9' is not known; known are auto, torch"):
         choose_attention("flash9")
+
+
+def test_rows_after_the_last_sequence_are_zeros_whatever_they_held() -> None:
+    torch.manual_seed(7)
+    q, k, v = torch.randn(TOKENS + 3, 3, 4, 8).unbind(1)
+    expected = TorchAttention()(q[:TOKENS], k[:TOKENS], v[:TOKENS], GROUPS, Mask(), 0.3)
+    for x in (q, k, v):
+        x[TOKENS:] = float("nan")
+    out = TorchAttention()(q, k, v, GROUPS, Mask(), 0.3)
+    assert torch.equal(out[:TOKENS], expected)
+    assert not out[TOKENS:].any()

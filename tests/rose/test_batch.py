@@ -17,19 +17,17 @@ def make(length: int, *, start: int = 0, spans: tuple[tuple[int, int], ...] | No
 
 
 @given(lengths_of)
-def test_real_tokens_come_first_and_one_dummy_of_valid_ids_fills_the_bucket(lengths: list[int]) -> None:
+def test_real_tokens_come_first_and_a_valid_id_fills_the_bucket(lengths: list[int]) -> None:
     sequences = [make(length, start=100 * index) for index, length in enumerate(lengths)]
     batch = Batch.pack(sequences)
     ids, tokens = batch.token_ids.tolist(), sum(lengths)
     assert sorted(ids[:tokens]) == sorted(int(i) for s in sequences for i in s.token_ids)
     assert ids[tokens:] == [0] * (bucket_tokens(tokens) - tokens)
-    dummies = [group for group in batch.groups if group.begin >= tokens]
-    assert [(group.begin, group.count, group.end) for group in dummies] == [(tokens, 1, len(ids))] * (tokens < len(ids))
     assert batch.spans[-1].end <= tokens
 
 
 @given(lengths_of)
-def test_groups_cover_all_rows_in_order_and_hold_whole_sequences_of_one_length(lengths: list[int]) -> None:
+def test_groups_cover_all_tokens_in_order_and_hold_whole_sequences_of_one_length(lengths: list[int]) -> None:
     sequences = [make(length, start=100 * index) for index, length in enumerate(lengths)]
     batch = Batch.pack(sequences)
     at, slot = 0, 0
@@ -37,12 +35,11 @@ def test_groups_cover_all_rows_in_order_and_hold_whole_sequences_of_one_length(l
         assert group.begin == at
         at = group.end
         for begin in range(group.begin, group.end, group.length):
+            expected = sequences[batch.order[slot]].token_ids
+            assert batch.token_ids[begin : begin + group.length].tolist() == expected.tolist()
             assert batch.positions[begin : begin + group.length].tolist() == list(range(group.length))
-            if begin < sum(lengths):
-                expected = sequences[batch.order[slot]].token_ids
-                assert batch.token_ids[begin : begin + group.length].tolist() == expected.tolist()
-                slot += 1
-    assert at == batch.token_ids.numel() == batch.positions.numel()
+            slot += 1
+    assert at == sum(lengths)
     assert slot == len(sequences)
 
 
@@ -74,9 +71,8 @@ def test_spans_come_in_order_of_slot_and_name_the_tokens_asked_for(asked: list[l
 
 def test_neighbours_of_one_length_are_one_group() -> None:
     batch = Batch.pack([make(7), make(3), make(7), make(3), make(3)])
-    assert batch.groups == (Group(0, 3, 3), Group(9, 2, 7), Group(23, 1, 1))
+    assert batch.groups == batch.spans == (Group(0, 3, 3), Group(9, 2, 7))
     assert batch.order == (1, 3, 4, 0, 2)
-    assert batch.spans == (Group(0, 3, 3), Group(9, 2, 7))
 
 
 def test_a_batch_of_nothing_is_refused() -> None:

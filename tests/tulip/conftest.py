@@ -86,8 +86,7 @@ class ToyStep:
 
 def _tokens(batch: Batch) -> int:
     """Tokens that callers sent: a batch may end in one group of padding, more than there are sequences."""
-    padded = sum(group.count for group in batch.groups) > len(batch.order)
-    return sum(group.count * group.length for group in (batch.groups[:-1] if padded else batch.groups))
+    return sum(group.count * group.length for group in batch.groups)
 
 
 def _places(batch: Batch) -> list[Place]:

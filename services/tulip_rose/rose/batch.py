@@ -1,7 +1,7 @@
 """`Batch`: sequences packed as ragged tensors, nothing padded between them.
 
-Real tokens come first; what a bucket asks for beyond them is one dummy sequence of valid ids, so that no row belongs to
-nobody. No span pools it.
+Real tokens come first; rows that a bucket asks for beyond them hold a valid id, attend to nothing and are pooled by no
+span.
 
 Inside a batch the order is free, so sequences lie sorted by length: those of one length are neighbours, and attention
 and pooling see each such group as a dense view, without a gather. `order` remembers who is where.
@@ -44,7 +44,7 @@ class Batch:
     positions: Tensor
     """int64 [T]: 0, 1, 2, … within each sequence."""
     groups: tuple[Group, ...]
-    """Covers all rows: sequences of equal length, ascending, then the dummy."""
+    """Sequences of equal length, ascending; they cover all real tokens."""
     spans: tuple[Group, ...]
     """The spans to pool, in order of slot; neighbours of equal length as one."""
     order: tuple[int, ...]
@@ -74,12 +74,11 @@ class Batch:
         lengths = [sequence.tokens for sequence in slots]
         begins = list(accumulate(lengths, initial=0))
         tokens = begins.pop()
-        dummy = bucket_tokens(tokens) - tokens
-        groups = list(_neighbours(zip(begins, lengths, strict=True)))
+        rows = bucket_tokens(tokens)
         return cls(
-            token_ids=torch.from_numpy(_token_ids(slots, tokens + dummy)),
-            positions=torch.from_numpy(_positions([*lengths, dummy])),
-            groups=tuple([*groups, Group(tokens, 1, dummy)] if dummy else groups),
+            token_ids=torch.from_numpy(_token_ids(slots, tokens, rows)),
+            positions=torch.from_numpy(_positions([*lengths, rows - tokens])),
+            groups=tuple(_neighbours(zip(begins, lengths, strict=True))),
             spans=tuple(_neighbours(_spans(slots, begins))),
             order=tuple(order),
             rows=tuple(len(sequence.spans) for sequence in slots),
@@ -87,9 +86,9 @@ class Batch:
         )
 
 
-def _token_ids(slots: list[Sequence], rows: int) -> NDArray[np.int64]:
+def _token_ids(slots: list[Sequence], tokens: int, rows: int) -> NDArray[np.int64]:
     ids = np.zeros(rows, dtype=np.int64)
-    np.concatenate([sequence.token_ids for sequence in slots], out=ids[: sum(slot.tokens for slot in slots)])
+    np.concatenate([sequence.token_ids for sequence in slots], out=ids[:tokens])
     return ids
 
 

@@ -33,12 +33,12 @@ class Attention(Protocol):
             q: [T, heads, size]; may be a strided view.
             k: [T, kv_heads, size]; heads is a multiple of kv_heads.
             v: as k.
-            groups: sequences, covering all T tokens.
+            groups: the sequences, from the first row on.
             mask: the same for all heads.
             scale: of the logits.
 
         Returns:
-            [T, heads · size], contiguous.
+            [T, heads · size], contiguous; zeros in rows after the last sequence.
         """
 
 
@@ -53,11 +53,14 @@ class TorchAttention:
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, groups: tuple[Group, ...], mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
-        dtype = q.dtype
+        out = torch.empty_like(q, memory_format=torch.contiguous_format)
         if q.device.type == "cpu":
             q, k, v = q.float(), k.float(), v.float()
-        found = [_attend(*(_dense(x, group) for x in (q, k, v)), mask=mask, scale=scale) for group in groups]
-        return (found[0] if len(found) == 1 else torch.cat(found)).to(dtype)
+        for group in groups:
+            found = _attend(*(_dense(x, group) for x in (q, k, v)), mask=mask, scale=scale)
+            _dense(out, group).copy_(found)
+        out[groups[-1].end :].zero_()
+        return out.flatten(1)
 
 
 def _dense(x: Tensor, group: Group) -> Tensor:
@@ -66,15 +69,13 @@ def _dense(x: Tensor, group: Group) -> Tensor:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, *, mask: Mask, scale: float) -> Tensor:
-    """[count, heads, length, size] → [count · length, heads · size]."""
-    count, _, length, _ = q.shape
-    bias = _band(length, mask, q.device) if mask.window is not None else None
+    """[count, heads, length, size], as `_dense` gives it, to the same."""
+    bias = _band(q.shape[2], mask, q.device) if mask.window is not None else None
     causal = mask.causal and bias is None
     shared = q.shape[1] != k.shape[1]
-    out = functional.scaled_dot_product_attention(
+    return functional.scaled_dot_product_attention(
         q, k, v, attn_mask=bias, is_causal=causal, scale=scale, enable_gqa=shared
     )
-    return out.transpose(1, 2).reshape(count * length, -1)
 
 
 def _band(length: int, mask: Mask, device: torch.device) -> Tensor | None:
