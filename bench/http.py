@@ -1,7 +1,7 @@
 """The gateway with its engine beside infinity, over HTTP with wrk: `python -m bench.http`.
 
-Both servers are up, and only one is under load at a time; in each round every kind of load is given to both, in an
-order that the seed decides. Needs `wrk` on the path.
+All servers are up, and only one is under load at a time; in each round every kind of load is given to all, in an order
+that the seed decides. Needs `wrk` on the path.
 """
 
 import argparse
@@ -72,15 +72,20 @@ def main() -> None:
     model = minilm()
     corpus = mixed(model, options.texts)
     with ExitStack() as stack:
-        servers = [stack.enter_context(start(options.threads)) for start in (trellis, infinity)]
-        lowest = _compare(servers, corpus)
+        ours = [stack.enter_context(trellis(options.threads, dtype)) for dtype in ("float32", "bfloat16")]
+        peer = stack.enter_context(infinity(options.threads))
+        servers = [*ours, peer]
+        lowest = {server.name: _compare(server, peer, corpus) for server in ours}
         memory = {server.name: _after_corpus(server, corpus) for server in servers}
         loads = _loads(model, corpus)
         times = _race(servers, loads, options)
     sections = [
         ("Speed", _speed(times, loads, options)),
         ("Memory", _memory(memory, len(corpus))),
-        ("Agreement", f"Lowest cosine between the two on {_ASKED_AT_ONCE} texts: {lowest:.6f}"),
+        (
+            "Agreement",
+            "\n".join(f"- {name}: lowest cosine to infinity {value:.6f}" for name, value in lowest.items()),
+        ),
     ]
     data = {
         "runs": {" / ".join(key): [vars(each) for each in runs] for key, runs in times.items()},
@@ -108,9 +113,9 @@ def _loads(model: Path, corpus: Sequence[str]) -> list[Load]:
     ]
 
 
-def _compare(servers: Sequence[Server], corpus: Sequence[str]) -> float:
+def _compare(server: Server, peer: Server, corpus: Sequence[str]) -> float:
     """Both must give the vectors of the same model; their lowest cosine."""
-    ours, theirs = (_units(server.ask(corpus[:_ASKED_AT_ONCE])) for server in servers)
+    ours, theirs = (_units(each.ask(corpus[:_ASKED_AT_ONCE])) for each in (server, peer))
     lowest = float((ours * theirs).sum(axis=1).min())
     if lowest < _SAME_MODEL:
         raise RuntimeError(f"the servers do not give the same vectors, so their speeds say nothing: {lowest}")
@@ -170,9 +175,10 @@ def _wrk(server: Server, load: Load, seconds: int) -> Measured:
 
 def _speed(times: Times, loads: Sequence[Load], options: argparse.Namespace) -> str:
     rows = []
+    names = list(dict.fromkeys(name for _, name in times))
     for load in loads:
         base = Spread.of([run.texts_per_second for run in times[load.name, "infinity"]]).middle
-        for name in ("trellis", "infinity"):
+        for name in sorted(names, reverse=True):
             runs = times[load.name, name]
             speed = Spread.of([run.texts_per_second for run in runs])
             p50, p99 = (Spread.of(values) for values in zip(*((run.p50_ms, run.p99_ms) for run in runs), strict=True))

@@ -1,4 +1,4 @@
-"""The two servers that are measured over HTTP, as they are started, asked and weighed."""
+"""The servers that are measured over HTTP, as they are started, asked and weighed."""
 
 import json
 import os
@@ -58,12 +58,12 @@ class Server:
 
 
 @contextmanager
-def trellis(threads: int) -> Iterator[Server]:
+def trellis(threads: int, dtype: str) -> Iterator[Server]:
     """One engine and one gateway, as `local` starts them, but without an access log: the peer writes none either."""
     model, (grpc, metrics, port) = str(minilm()), _free_ports(3)
     engine = [
         *(sys.executable, "-m", "tulip_rose", "serve", "--model", model, "--device", "cpu"),
-        *("--threads", str(threads), "--log-level", "warning"),
+        *("--dtype", dtype, "--threads", str(threads), "--log-level", "warning"),
         *("--listen", f"127.0.0.1:{grpc}", "--metrics-listen", f"127.0.0.1:{metrics}"),
     ]
     gateway = [
@@ -72,10 +72,10 @@ def trellis(threads: int) -> Iterator[Server]:
     ]
     url = f"http://127.0.0.1:{port}"
     with (
-        _running("engine", engine, {}, f"http://127.0.0.1:{metrics}/metrics") as engine_pid,
-        _running("gateway", gateway, {}, f"{url}/readyz") as gateway_pid,
+        _running(f"engine-{dtype}", engine, {}, f"http://127.0.0.1:{metrics}/metrics") as engine_pid,
+        _running(f"gateway-{dtype}", gateway, {}, f"{url}/readyz") as gateway_pid,
     ):
-        yield Server("trellis", f"{url}/v1/embeddings", {"gateway": gateway_pid, "engine": engine_pid})
+        yield Server(f"trellis {dtype}", f"{url}/v1/embeddings", {"gateway": gateway_pid, "engine": engine_pid})
 
 
 @contextmanager

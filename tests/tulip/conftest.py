@@ -85,7 +85,7 @@ class ToyStep:
 
 
 def _tokens(batch: Batch) -> int:
-    """Tokens that callers sent: a batch may end in one group of padding, more than there are sequences."""
+    """Tokens that callers sent."""
     return sum(group.count * group.length for group in batch.groups)
 
 
