@@ -35,12 +35,12 @@ class AccessLog:
     """One line a request. Not through `logging`, whose records cost as much as all other work around a request."""
 
     def __init__(self, level: str) -> None:
-        self._enabled = level in ("debug", "info")
+        self._levels = {"debug": ("debug", "info"), "info": ("info",)}.get(level, ())
 
-    def write(self, fields: dict[str, Any]) -> None:
-        """Write one line."""
-        if self._enabled:
-            line = {"time": datetime.now(UTC), "level": "info", "logger": "ivy.access", "message": "request", **fields}
+    def write(self, level: str, fields: dict[str, Any]) -> None:
+        """Write one line, where lines of this level are wanted."""
+        if level in self._levels:
+            line = {"time": datetime.now(UTC), "level": level, "logger": "ivy.access", "message": "request", **fields}
             os.write(_STANDARD_ERROR, orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
 

@@ -100,7 +100,9 @@ class Around:
         if route == EMBEDDINGS and status == 200:
             for stage, child in self._metrics.stages.items():
                 child.observe(timing.total_s() if stage == "total" else getattr(timing, f"{stage}_s"))
+        # Probes ask several times a second, which would drown what people look for.
         self._access_log.write(
+            "debug" if route in OPEN else "info",
             {
                 "id": request_id,
                 "method": request.method,
@@ -109,7 +111,7 @@ class Around:
                 "ms": round(timing.total_s() * 1000, 3),
                 "inputs": request[WORK].inputs,
                 "tokens": request[WORK].tokens,
-            }
+            },
         )
 
 
