@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 import orjson
@@ -45,7 +46,7 @@ class Handlers:
         self._life = life
         self._metrics = metrics
         self._document = orjson.dumps(document)
-        self._page = page(document)
+        self._page = partial(page, document)
 
     def routes(self) -> list[web.RouteDef]:
         """Every route."""
@@ -108,10 +109,11 @@ class Handlers:
             body=self._metrics.exposition(), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"}
         )
 
-    async def docs(self, _: web.Request) -> web.Response:
+    async def docs(self, request: web.Request) -> web.Response:
         """Show the routes as a page, which needs nothing from anywhere else."""
         policy = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        return web.Response(text=self._page, content_type="text/html", headers=policy)
+        text = self._page(f"{request.scheme}://{request.host}")
+        return web.Response(text=text, content_type="text/html", headers=policy)
 
     async def openapi(self, _: web.Request) -> web.Response:
         """Give the OpenAPI document."""

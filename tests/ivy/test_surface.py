@@ -103,6 +103,7 @@ def test_a_fault_is_logged_by_its_place_and_not_by_its_words():
 
 async def test_the_docs_work_without_a_network(gateway):
     status, text, headers = await get(gateway, "/docs")
+    assert f"curl {gateway.url}/v1/embeddings " in text
     assert status == 200
     assert headers["content-security-policy"].startswith("default-src 'none'")
     assert "<script" not in text
