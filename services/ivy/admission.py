@@ -31,10 +31,10 @@ class DrainRate:
         self._clock = clock
         self._tokens = 0.0
         self._seconds = 0.0
-        self._since: float | None = None
+        self._since = clock()
 
     def began(self) -> None:
-        """There is work from now on."""
+        """There is work again: time counts from now on."""
         self._since = self._clock()
 
     def left(self, tokens: int) -> None:
@@ -42,19 +42,12 @@ class DrainRate:
         self._decay()
         self._tokens += tokens
 
-    def ended(self) -> None:
-        """There is no more work."""
-        self._decay()
-        self._since = None
-
     def per_second(self) -> float:
         """The rate now; 0 where nothing has left yet."""
         self._decay()
         return self._tokens / self._seconds if self._seconds else 0.0
 
     def _decay(self) -> None:
-        if self._since is None:
-            return
         now = self._clock()
         passed = now - self._since
         self._since = now
@@ -132,11 +125,9 @@ class Admission:
             self.bytes -= held
 
     def _add_tokens(self, count: int) -> None:
-        before, self.tokens = self.tokens, self.tokens + count
-        if not before and self.tokens:
+        if not self.tokens:
             self._rate.began()
-        elif before and not self.tokens:
-            self._rate.ended()
+        self.tokens += count
 
     def _retry_after_s(self, missing: int, bound: int) -> float:
         rate = self._rate.per_second()
