@@ -213,6 +213,8 @@ def test_engines_are_as_many_as_the_manifest_says(minimal: Body, write_manifest:
         pids = [local.pid_of(f"engine-{index}") for index in (0, 1)]
         commands = [Path(f"/proc/{pid}/cmdline").read_text().split("\0") for pid in pids]
         assert [command[command.index("--threads") + 1] for command in commands] == ["1", "1"]
+        # An engine is ready a moment before the gateway has seen that it is.
+        local.until(lambda: sum("ivy.client.watch" in line and "is ready" in line for line in local.said) == 2)
         os.kill(pids[0], signal.SIGKILL)
         assert len(embed(url, "the other one answers")) == 384
 
