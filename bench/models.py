@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 
 from trellis_operator.manifest import read_manifest
+from trellis_operator.source import PackageSource
 from trellis_operator.sources.package import default_cache, package_folder
-from trellis_operator.spec import EmbeddingModel, PackageSource
+from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
 
 _MANIFEST = Path(__file__).parents[1] / "examples" / "minilm.yaml"

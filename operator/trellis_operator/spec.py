@@ -8,34 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class PackageSource:
-    """A model that ships inside a Python package.
-
-    Attributes:
-        name: of the distribution on a package index.
-        version: exact.
-        path: of the model's folder, from the root of the package's files.
-    """
-
-    name: str
-    version: str
-    path: str
-
-
-@dataclass(frozen=True)
-class RemoteSource:
-    """A source that a download job or a volume of the cluster provides: its kind, e.g. `huggingFace`."""
-
-    kind: str
+from trellis_operator.source import Source, source_from
 
 
 @dataclass(frozen=True)
 class Model:
     """Which weights, under which names, in which precision."""
 
-    source: PackageSource | RemoteSource
+    source: Source
     served_names: tuple[str, ...]
     dtype: str
 
@@ -91,17 +71,10 @@ class EmbeddingModel:
 
 def _model(spec: Mapping[str, Any], name: str) -> Model:
     return Model(
-        source=_source(spec["source"]),
+        source=source_from(spec["source"]),
         served_names=tuple(spec.get("servedNames", [name])),
         dtype=spec["dtype"],
     )
-
-
-def _source(spec: Mapping[str, Any]) -> PackageSource | RemoteSource:
-    [(kind, fields)] = spec.items()
-    if kind == "package":
-        return PackageSource(name=fields["name"], version=fields["version"], path=fields["path"])
-    return RemoteSource(kind)
 
 
 def _engine(spec: Mapping[str, Any]) -> Engine:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from trellis_operator.errors import SourceError
+from trellis_operator.source import PackageSource
 from trellis_operator.sources.package import package_folder
 from trellis_operator.sources.wheel import unpack_wheel
-from trellis_operator.spec import PackageSource
 
 SOURCE = PackageSource(name="Tiny.Model", version="1.0", path="tiny_model/files")
 

@@ -23,8 +23,9 @@ from trellis_operator.local.ports import claim, free_ports
 from trellis_operator.local.programs import HOST, Program, Setting, programs
 from trellis_operator.local.supervisor import Supervisor
 from trellis_operator.manifest import read_manifest
+from trellis_operator.source import PackageSource
 from trellis_operator.sources.package import package_folder
-from trellis_operator.spec import EmbeddingModel, PackageSource
+from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
 
 
@@ -77,7 +78,7 @@ def _source(model: EmbeddingModel, options: LocalOptions) -> Path | PackageSourc
     source = model.model.source
     if not isinstance(source, PackageSource):
         raise SourceError(
-            f"spec.model.source.{source.kind} is for clusters: on one machine a model comes from a package source, "
+            "spec.model.source is for clusters: on one machine a model comes from a package source, "
             "or from a folder with --model DIR"
         )
     return source

@@ -12,9 +12,9 @@ from importlib import metadata
 from pathlib import Path
 
 from trellis_operator.errors import SourceError
+from trellis_operator.source import PackageSource
 from trellis_operator.sources.pip import download_wheel
 from trellis_operator.sources.wheel import unpack_wheel
-from trellis_operator.spec import PackageSource
 
 
 def default_cache() -> Path:
