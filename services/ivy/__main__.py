@@ -1,6 +1,7 @@
 """`python -m ivy`: flags in, exit code out."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -12,6 +13,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve, and say in one line why not: exit code 2."""
     # How many threads tokenize is decided by --tokenizer-threads alone, not once more inside of each call.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    # Until the event loop minds signals. The first process of a container would not even die of one otherwise.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         config = config_of(parser().parse_args(arguments))
         # Only a start that can succeed pays for the imports.

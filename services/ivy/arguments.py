@@ -5,7 +5,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from ivy.config import LOG_LEVELS, Address, Config
+from ivy.cluster.access import api_server
+from ivy.config import LOG_LEVELS, Address, Config, ServiceName
 from ivy.embedding import EmbeddingRules, read_rules
 from ivy.errors import ConfigError
 from ivy.keys import read_keys
@@ -39,12 +40,22 @@ def config_of(arguments: argparse.Namespace) -> Config:
     if not given["model"].is_dir():
         raise ConfigError(f"--model: {arguments.model} is not a folder")
     given["served_names"] = tuple(dict.fromkeys(arguments.served_name))
-    given["engines"] = tuple(Address.parse(text, "--engines") for text in arguments.engines.split(","))
+    given |= _engines(arguments)
     given["listen"] = Address.parse(arguments.listen, "--listen")
     given["embedding"] = read_rules(Path(arguments.embedding)) if arguments.embedding else EmbeddingRules()
     if arguments.api_keys_file:
         given["api_keys"] = read_keys(Path(arguments.api_keys_file))
     return Config(**given)
+
+
+def _engines(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Where the engines are: named one by one, or found through a cluster."""
+    if arguments.engines is not None:
+        return {"engines": tuple(Address.parse(text, "--engines") for text in arguments.engines.split(","))}
+    return {
+        "engines_service": ServiceName.parse(arguments.engines_service, "--engines-service"),
+        "api_server": api_server(arguments.api_server, arguments.api_server_ca_file, arguments.api_server_token_file),
+    }
 
 
 def _add_model(serve: argparse.ArgumentParser) -> None:
@@ -74,14 +85,37 @@ def _add_model(serve: argparse.ArgumentParser) -> None:
 
 
 def _add_network(serve: argparse.ArgumentParser) -> None:
-    serve.add_argument(
-        "--engines", required=True, metavar="HOST:PORT,...", help="Where the engines listen, separated by commas."
+    engines = serve.add_mutually_exclusive_group(required=True)
+    engines.add_argument("--engines", metavar="HOST:PORT,...", help="Where the engines listen, separated by commas.")
+    engines.add_argument(
+        "--engines-service",
+        metavar="NAMESPACE/NAME",
+        help="Service whose endpoints are the engines, read from the cluster as they come and go.",
     )
+    _add_api_server(serve)
     _add(serve, "--listen", "Where HTTP is served; port 0 takes a free one.", metavar="HOST:PORT")
     serve.add_argument(
         "--api-keys-file",
         metavar="FILE",
         help="File with one API key a line, any of which opens the API. Default: the API is open.",
+    )
+
+
+def _add_api_server(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument(
+        "--api-server",
+        metavar="URL",
+        help="API server to read --engines-service from. Default: that of the cluster in which this runs as a pod.",
+    )
+    serve.add_argument(
+        "--api-server-ca-file",
+        metavar="FILE",
+        help="Certificates that vouch for --api-server. Default: those that the system trusts.",
+    )
+    serve.add_argument(
+        "--api-server-token-file",
+        metavar="FILE",
+        help="Token for --api-server, read again before each request. Default: none is sent.",
     )
 
 
@@ -98,6 +132,7 @@ def _add_limits(serve: argparse.ArgumentParser) -> None:
     _add(serve, "--chunk-tokens", "Tokens of one call to an engine; 0 takes one batch of the engine.", **count)
     _add(serve, "--tokenizer-threads", "Threads that tokenize what is too long for the event loop.", **count)
     _add_number(serve, "--retry-budget-percent", "retry_budget_percent", "Calls that may be asked again elsewhere.")
+    _add_number(serve, "--slow-start-seconds", "slow_start_s", "Time in which a new engine comes to its full share.")
 
 
 def _add_life(serve: argparse.ArgumentParser) -> None:

@@ -1,12 +1,14 @@
 """`Config`: everything that the gateway process can be told, checked. Built once, before anything heavy is imported."""
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ivy.embedding import EmbeddingRules
 from ivy.errors import ConfigError
 
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -36,6 +38,41 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class ServiceName:
+    """A Service of a cluster."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @classmethod
+    def parse(cls, text: str, flag: str) -> "ServiceName":
+        """Read `NAMESPACE/NAME`.
+
+        Raises:
+            ConfigError: it is not two names that a cluster would take.
+        """
+        namespace, _, name = text.strip().partition("/")
+        if not _LABEL.fullmatch(namespace) or not _LABEL.fullmatch(name):
+            raise ConfigError(f"{flag}: {text!r} is not NAMESPACE/NAME")
+        return cls(namespace, name)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServer:
+    """A cluster's API server, and how to be believed there."""
+
+    url: str
+    """http:// or https://, with host and port."""
+    ca_file: Path | None = None
+    """Certificates that vouch for it; None: those that the system trusts."""
+    token_file: Path | None = None
+    """Read before each request, for the token in it is replaced from time to time. None: no token is sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """One gateway process."""
 
@@ -43,8 +80,12 @@ class Config:
     """Folder with tokenizer.json and the sentence-transformers files."""
     served_names: tuple[str, ...]
     """Names that `model` of a request may give."""
-    engines: tuple[Address, ...]
-    """Where the engines listen."""
+    engines: tuple[Address, ...] = ()
+    """Where the engines listen; empty where `engines_service` says it."""
+    engines_service: ServiceName | None = None
+    """The Service whose endpoints are the engines."""
+    api_server: ApiServer | None = None
+    """Where the endpoints of `engines_service` are read."""
     listen: Address = Address("127.0.0.1", 8080)
     """Of HTTP."""
     embedding: EmbeddingRules = field(default_factory=EmbeddingRules)
@@ -65,6 +106,8 @@ class Config:
     """From the first byte to the last vector."""
     retry_budget_percent: float = 10.0
     """Calls to engines, in percent, that may be asked again elsewhere."""
+    slow_start_s: float = 10.0
+    """How long a new or returned engine takes to get its full share; 0: it has it at once."""
     tokenizer_threads: int = 2
     """Threads for texts that are too long for the event loop."""
     drain_delay_s: float = 0.0
@@ -88,6 +131,7 @@ class Config:
         for flag, value, most in (
             ("--request-timeout-seconds", self.request_timeout_s, 86400.0),
             ("--retry-budget-percent", self.retry_budget_percent, 100.0),
+            ("--slow-start-seconds", self.slow_start_s, 3600.0),
             ("--drain-delay-seconds", self.drain_delay_s, 86400.0),
             ("--drain-timeout-seconds", self.drain_timeout_s, 86400.0),
         ):

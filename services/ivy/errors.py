@@ -2,6 +2,7 @@
 
 IvyError
 ├── ConfigError              the process cannot start as asked; exit code 2
+├── SyncFailed               the set of engines could not be renewed; the last known one stays
 └── ApiError                 one request is not answered with vectors
     ├── BadRequest           400  the request is wrong, and stays wrong when sent again
     │   ├── ContextTooLong   400  an input is longer than the model reads, and no truncation was asked
@@ -34,6 +35,18 @@ class ConfigError(IvyError):
     """The process cannot start as it was asked to."""
 
 
+class SyncFailed(IvyError):  # noqa: N818 (the names of the tree say what happened)
+    """The set of engines could not be renewed. The last known one stays, and it is tried again.
+
+    Attributes:
+        reason: One of `ivy.metrics.FAILURES`.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
 class ApiError(IvyError):
     """One request is not answered with vectors. The text goes to the caller as it is.
 
@@ -55,7 +68,7 @@ class ApiError(IvyError):
         self.retry_after_s = retry_after_s
 
 
-class BadRequest(ApiError):  # noqa: N818 (the names of the tree say what happened)
+class BadRequest(ApiError):  # noqa: N818
     """The request is wrong, and stays wrong when it is sent again."""
 
     status = 400

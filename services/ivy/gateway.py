@@ -3,13 +3,17 @@
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Protocol
 
 from aiohttp import web
 
 from ivy.admission import Admission
 from ivy.api.openapi import document
 from ivy.client.engines import Engines
-from ivy.client.retry_budget import RetryBudget
+from ivy.client.fixed_set import FixedSet
+from ivy.client.target import Target
+from ivy.cluster.api import SliceApi
+from ivy.cluster.follower import Follower
 from ivy.config import Config
 from ivy.errors import leaves
 from ivy.handlers import Handlers
@@ -27,6 +31,13 @@ BODIES_IN_FLIGHT = 4
 """Of the longest kind: what the memory of a gateway must have room for."""
 
 
+class Discovery(Protocol):
+    """Whoever knows the set of engines."""
+
+    async def run(self) -> None:
+        """Tell the set whenever it changes, until cancelled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gateway:
     """One gateway, not yet listening."""
@@ -35,6 +46,8 @@ class Gateway:
     engines: Engines
     pool: TokenizerPool
     life: Life
+    discovery: Discovery
+    """Tells `engines` which ones there are."""
 
     async def close(self) -> None:
         """End what works behind the server."""
@@ -50,10 +63,9 @@ def build(config: Config) -> Gateway:
     """
     prompts = prompts_for(config.model, config.embedding)
     pool = TokenizerPool(Tokenizer.load(config.model), config.tokenizer_threads)
-    addresses = [str(address) for address in config.engines]
     statuses = {200, *(leaf.status for leaf in leaves())}
-    metrics = Metrics(sorted(statuses), addresses)
-    engines = Engines(addresses, config.model_digest, RetryBudget(config.retry_budget_percent), metrics)
+    metrics = Metrics(sorted(statuses))
+    engines = Engines(config, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()
     service = EmbeddingService(config, prompts, pool, engines, admission, metrics)
@@ -63,4 +75,10 @@ def build(config: Config) -> Gateway:
     metrics.requests_in_flight.set_function(lambda: float(life.under_way))
     app = web.Application(middlewares=[around.middleware()])
     app.add_routes(handlers.routes())
-    return Gateway(app, engines, pool, life)
+    return Gateway(app, engines, pool, life, _discovery(config, engines, metrics))
+
+
+def _discovery(config: Config, engines: Engines, metrics: Metrics) -> Discovery:
+    if config.engines_service is None or config.api_server is None:
+        return FixedSet([Target(str(address)) for address in config.engines], engines.replace)
+    return Follower(SliceApi(config.api_server, config.engines_service), engines.replace, metrics.discovery())

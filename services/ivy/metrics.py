@@ -1,4 +1,7 @@
-"""`Metrics`: every family that the gateway counts, with every label value at zero from the start."""
+"""`Metrics`: every family that the gateway counts, with every label value at zero from the start.
+
+Only engines come and go: their labels do so with them.
+"""
 
 from collections.abc import Iterable
 
@@ -33,16 +36,39 @@ STAGES = ("parse", "tokenize", "queue", "forward", "total")
 _PREFIX = "trellis_gateway_"
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
+FAILURES = ("unreachable", "refused", "status", "expired", "error_event", "garbage", "stalled", "slow")
+"""Why the set of engines could not be renewed, or the watch of it broke."""
+ENDS = ("ended", "due")
+"""Why a healthy watch was opened again: the server closed it, or it was time for a full list."""
+
+
+class DiscoveryMetrics:
+    """How well the set of engines is known."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        restarts = Counter(
+            _PREFIX + "watch_restarts", "Watches of engines that ended or did not begin.", ["reason"], registry=registry
+        )
+        self.restarts = {reason: restarts.labels(reason) for reason in (*ENDS, *FAILURES)}
+        lists = Counter(_PREFIX + "relists", "Full lists of engines.", ["outcome"], registry=registry)
+        self.lists = {outcome: lists.labels(outcome) for outcome in ("ok", "failed")}
+        self.age = Gauge(
+            _PREFIX + "sync_age_seconds", "Since the API server last said something about engines.", registry=registry
+        )
+        known = Gauge(
+            _PREFIX + "endpoints", "Engines known, by what the cluster says of them.", ["state"], registry=registry
+        )
+        self.known = {state: known.labels(state) for state in ("ready", "not_ready", "terminating")}
+
 
 class Metrics:
     """What `/metrics` shows."""
 
-    def __init__(self, statuses: Iterable[int], endpoints: Iterable[str]) -> None:
+    def __init__(self, statuses: Iterable[int]) -> None:
         self._registry = CollectorRegistry()
         for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)
-        addresses = list(endpoints)
         requests = self._counter("requests", "Requests answered, by route and status.", "route", "status")
         self.requests = {
             (route, status): requests.labels(route, str(status)) for route in ROUTES for status in statuses
@@ -58,8 +84,7 @@ class Metrics:
         self.rejections = {room: rejections.labels(room) for room in ("tokens", "bytes")}
         errors = self._counter("engine_errors", "Calls to engines that failed, by gRPC code.", "code")
         self.engine_errors = {code.name: errors.labels(code.name) for code in grpc.StatusCode}
-        ejections = self._counter("ejections", "Times an engine was left out after failures.", "endpoint")
-        self.ejections = {address: ejections.labels(address) for address in addresses}
+        self._ejections = self._counter("ejections", "Times an engine was left out after failures.", "endpoint")
         self._describe_state()
         stages = Histogram(
             _PREFIX + "stage_seconds",
@@ -70,10 +95,20 @@ class Metrics:
         )
         self.stages = {stage: stages.labels(stage) for stage in STAGES}
 
-    def watch_endpoint(self, endpoint: Endpoint) -> None:
-        """Show the state of an engine from now on."""
+    def endpoint_came(self, endpoint: Endpoint) -> Counter:
+        """Show the state of an engine from now on; gives the counter of its ejections."""
         self._up.labels(endpoint.address).set_function(lambda: float(endpoint.ready))
         self._outstanding.labels(endpoint.address).set_function(lambda: float(endpoint.outstanding_tokens))
+        return self._ejections.labels(endpoint.address)
+
+    def endpoint_left(self, address: str) -> None:
+        """Show nothing of an engine any more."""
+        for family in (self._up, self._outstanding, self._ejections):
+            family.remove(address)
+
+    def discovery(self) -> DiscoveryMetrics:
+        """The families of a set of engines that is read from a cluster; there are none where nobody asks for them."""
+        return DiscoveryMetrics(self._registry)
 
     def exposition(self) -> bytes:
         """All families in Prometheus text."""

@@ -29,9 +29,11 @@ async def serve(config: Config) -> None:
     runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None, shutdown_timeout=LAST_BYTES_S)
     try:
         site = await _listen(runner, config)
-        gateway.engines.start()
-        await stopped.wait()
+        # To the end: engines come and go also while the last requests are answered.
+        following = asyncio.create_task(gateway.discovery.run())
+        await _until(stopped, following)
         await _drain(gateway, site, config)
+        following.cancel()
     finally:
         await runner.cleanup()
         await gateway.close()
@@ -44,6 +46,15 @@ def _signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     return stopped
+
+
+async def _until(stopped: asyncio.Event, following: asyncio.Task[None]) -> None:
+    """Wait for the signal. A gateway that is told no more of its engines ends at once instead of growing stale."""
+    waiting = asyncio.create_task(stopped.wait())
+    await asyncio.wait({waiting, following}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if following.done():
+        following.result()
 
 
 async def _listen(runner: web.AppRunner, config: Config) -> web.TCPSite:

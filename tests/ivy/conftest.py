@@ -156,7 +156,7 @@ async def running(config: Config, *, ready: bool = True) -> AsyncIterator[Served
     runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    gateway.engines.start()
+    following = asyncio.create_task(gateway.discovery.run())
     try:
         if ready:
             await until(lambda: len(gateway.engines.cards()) > 0)
@@ -165,6 +165,7 @@ async def running(config: Config, *, ready: bool = True) -> AsyncIterator[Served
             yield Served(url, gateway, client)
     finally:
         await runner.cleanup()
+        following.cancel()
         await gateway.close()
 
 

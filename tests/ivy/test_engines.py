@@ -109,7 +109,7 @@ async def test_engines_of_another_digest_are_not_used(serve, engines, until):
 
 async def test_a_wrong_digest_everywhere_is_503(serve, engine, until):
     gateway = await serve(engine, model_digest="sha256:other", ready=False)
-    await until(lambda: gateway.gateway.engines.endpoints[0].ready)
+    await until(lambda: any(each.ready for each in gateway.gateway.engines.endpoints))
     assert (await gateway.embed(input="a")).status == 503
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ivy.client.card import Card
-from ivy.client.endpoint import PATIENCE, RAMP_S, Endpoint
+from ivy.client.endpoint import PATIENCE, Endpoint
 from ivy.client.picking import FAILURES_TO_EJECT, FIRST_EJECTION_S, LONGEST_EJECTION_S, ejection_s, pick, pinned
 from ivy.client.retry_budget import RESERVE, RetryBudget
 
@@ -67,7 +67,7 @@ def test_the_one_that_was_asked_before_is_avoided():
 def test_a_new_engine_gets_less_until_it_is_warm():
     old, new = engine("old", outstanding=300), engine("new", since=LATE, outstanding=100)
     assert picks([old, new], now=LATE) == {"old": 2000}
-    assert picks([old, new], now=LATE + RAMP_S) == {"new": 2000}
+    assert picks([old, new], now=LATE + old.slow_start_s) == {"new": 2000}
 
 
 def test_an_engine_is_ejected_after_failures_in_a_row_for_twice_as_long_each_time():

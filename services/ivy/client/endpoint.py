@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ivy.client.card import Card
+from ivy.client.speed import Speed
 
-RAMP_S = 10.0
-"""How long a new or returned engine takes to get its full share: its caches are cold."""
-LEAST_WEIGHT = 0.1
+LEAST_SHARE = 0.1
+"""Of a new engine, when its slow start begins."""
 PATIENCE = 3
 """Looks without an answer until an engine counts as gone: one that is busy may be slow to say so."""
 
@@ -20,16 +20,28 @@ class Endpoint:
     address: str
     card: Card | None = None
     """The last one seen; None until the first."""
+    slow_start_s: float = 10.0
+    """How long it takes to get its full share, new or returned: its caches are cold. 0: it has it at once."""
+    recommended: bool = True
+    """Whether it counts as ready where it was found."""
     ready: bool = False
+    """Whether it said so itself."""
     ready_since: float = 0.0
     outstanding_tokens: int = 0
     """Sent by this gateway and not yet answered."""
+    speed: Speed = field(default_factory=Speed)
     failures: int = 0
     """Calls in a row that did not reach the engine or lost it."""
     ejections: int = 0
     """In a row: the next one lasts twice as long."""
     ejected_until: float = 0.0
     silent_looks: int = 0
+
+    def recommend(self, recommended: bool, now: float) -> None:
+        """Where it was found, it counts as ready, or no longer does."""
+        if recommended and not self.recommended:
+            self.ready_since = now
+        self.recommended = recommended
 
     def seen_ready(self, card: Card, now: float) -> None:
         """It says that it serves."""
@@ -51,10 +63,18 @@ class Endpoint:
         """Whether it is ready with the model of this digest."""
         return self.ready and self.card is not None and self.card.digest == digest
 
+    def share(self, now: float) -> float:
+        """The part of a full share that it may have by now."""
+        age = now - self.ready_since
+        return 1.0 if age >= self.slow_start_s else max(age / self.slow_start_s, LEAST_SHARE)
+
     def load(self, tokens: int, now: float) -> float:
-        """How heavy it would be with `tokens` more: what waits, and more of it while it is new."""
-        ramp = min(max((now - self.ready_since) / RAMP_S, LEAST_WEIGHT), 1.0)
-        return (self.outstanding_tokens + tokens) / ramp
+        """How heavy it would be with `tokens` more. What waits weighs more where less of it may wait.
+
+        The call's own tokens are not scaled: else an idle engine in its slow start would get nothing beside other idle
+        ones, and its full share at once in the end.
+        """
+        return self.outstanding_tokens / self.share(now) + tokens
 
     @contextmanager
     def lease(self, tokens: int) -> Iterator[None]:

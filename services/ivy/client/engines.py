@@ -1,19 +1,24 @@
-"""`Engines`: a static list of engines as one that answers. Thin: decisions lie in `picking`, calls in `channel`."""
+"""`Engines`: a changing set of engines as one that answers. Thin: decisions lie in `picking`, calls in `member`.
+
+Whoever knows the set tells it whole, as `Target`s; how it is found is not known here.
+"""
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from random import Random
 
 import grpc
 from trellis_wire.v1 import embedding_pb2 as pb
 
 from ivy.client.card import Card
-from ivy.client.channel import EngineChannel
 from ivy.client.endpoint import Endpoint
-from ivy.client.picking import ejection_s, pick, pinned
+from ivy.client.member import Member
+from ivy.client.picking import ejection_s, pick, pinned, usable
 from ivy.client.retry_budget import RetryBudget
-from ivy.client.watch import Watch
+from ivy.client.target import Target
+from ivy.config import Config
 from ivy.door import RETRY_UNKNOWN_S, code_of
 from ivy.errors import NoEngine
 from ivy.metrics import Metrics
@@ -23,49 +28,54 @@ LOST = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 WORTH_ELSEWHERE = LOST | {grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.FAILED_PRECONDITION}
 """What another engine may answer: one that is there, has room, or has the right model."""
 
+_Key = tuple[str, str]
+_log = logging.getLogger(__name__)
+
 
 class Engines:
     """Asks the engine that is least loaded, and once another one where that is worth it."""
 
-    def __init__(
-        self,
-        addresses: Sequence[str],
-        digest: str | None,
-        retry_budget: RetryBudget,
-        metrics: Metrics,
-        random: Random | None = None,
-    ) -> None:
-        self.endpoints = [Endpoint(address) for address in addresses]
-        self._wanted = digest
-        self._digest = digest
-        self._budget = retry_budget
+    def __init__(self, config: Config, metrics: Metrics, random: Random | None = None) -> None:
+        self._wanted = config.model_digest
+        self._digest = config.model_digest
+        self._slow_start_s = config.slow_start_s
+        self._longest_call_s = config.request_timeout_s
+        self._budget = RetryBudget(config.retry_budget_percent)
         self._metrics = metrics
         self._random = random or Random()  # noqa: S311 (spreads load, keeps no secret)
         self._clock: Callable[[], float] = time.monotonic
-        self._channels = {each.address: EngineChannel(each.address) for each in self.endpoints}
-        self._watches = {each.address: self._watch_of(each) for each in self.endpoints}
-        self._tasks: list[asyncio.Task[None]] = []
-        for each in self.endpoints:
-            metrics.watch_endpoint(each)
+        self._members: dict[_Key, Member] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
 
-    def start(self) -> None:
-        """Begin to look at the engines."""
-        self._tasks = [asyncio.create_task(watch.run()) for watch in self._watches.values()]
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """What is known of each engine of the set."""
+        return [member.endpoint for member in self._members.values()]
+
+    def replace(self, targets: Collection[Target]) -> None:
+        """Make `targets` the whole set, at once. Nothing new is sent to an engine that is not in it any more."""
+        wanted = {(target.address, target.instance): target for target in targets}
+        # Those that leave go first: one that comes may have the address, and so the metrics, of one that leaves.
+        for key in self._members.keys() - wanted.keys():
+            self._remove(self._members.pop(key))
+        for key, target in wanted.items():
+            if key not in self._members:
+                self._members[key] = self._added(target)
+            self._members[key].endpoint.recommend(target.recommended, self._clock())
+        self._changed()
 
     async def close(self) -> None:
-        """Stop looking, and end every connection."""
-        for task in self._tasks:
+        """Stop looking, and end every connection with whatever is still on it."""
+        for task in self._leaving:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(channel.close() for channel in self._channels.values()))
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await asyncio.gather(*(member.leave(0) for member in self._members.values()))
 
     def cards(self) -> list[Card]:
         """The cards of all engines that may be asked now: all of one digest."""
-        return [
-            each.card
-            for each in self.endpoints
-            if self._digest is not None and each.serves(self._digest) and each.card is not None
-        ]
+        if self._digest is None:
+            return []
+        return [each.card for each in usable(self.endpoints, self._digest) if each.card is not None]
 
     async def embed(self, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
         """Embed one chunk, on an engine with the digest of the request.
@@ -87,7 +97,7 @@ class Engines:
                 raise
         return await self._ask(second, request, tokens, max(deadline - self._clock(), 0.0))
 
-    def _elsewhere(self, error: grpc.RpcError, digest: str, tokens: int, first: Endpoint) -> Endpoint | None:
+    def _elsewhere(self, error: grpc.RpcError, digest: str, tokens: int, first: Member) -> Member | None:
         """The engine for a second try, or None where there is none or it is not worth it."""
         second = self._pick(digest, tokens, first) if code_of(error) in WORTH_ELSEWHERE else None
         if second is None:
@@ -98,24 +108,22 @@ class Engines:
         self._metrics.retries.inc()
         return second
 
-    async def _ask(
-        self, endpoint: Endpoint, request: pb.EmbedRequest, tokens: int, timeout_s: float
-    ) -> pb.EmbedResponse:
-        with endpoint.lease(tokens):
-            try:
-                response = await self._channels[endpoint.address].embed(request, timeout_s)
-            except grpc.RpcError as error:
-                self._failed(endpoint, code_of(error))
-                raise
-        endpoint.failures = endpoint.ejections = 0
+    async def _ask(self, member: Member, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
+        try:
+            response = await member.embed(request, tokens, timeout_s)
+        except grpc.RpcError as error:
+            self._failed(member, code_of(error))
+            raise
+        member.endpoint.failures = member.endpoint.ejections = 0
         return response
 
-    def _failed(self, endpoint: Endpoint, code: grpc.StatusCode) -> None:
+    def _failed(self, member: Member, code: grpc.StatusCode) -> None:
         self._metrics.engine_errors[code.name].inc()
+        endpoint = member.endpoint
         if code is grpc.StatusCode.FAILED_PRECONDITION or code in LOST:
             # Nothing more is sent there until a look says that it serves, which is asked for at once.
             endpoint.seen_down()
-            self._watches[endpoint.address].kick()
+            member.look_again()
             self._changed()
         if code not in LOST:
             return
@@ -126,13 +134,26 @@ class Engines:
             endpoint.ejected_until = now + seconds
             endpoint.ejections += 1
             endpoint.failures = 0
-            self._metrics.ejections[endpoint.address].inc()
+            member.ejections.inc()
 
-    def _pick(self, digest: str, tokens: int, avoid: Endpoint | None) -> Endpoint | None:
-        return pick(self.endpoints, digest, tokens, self._clock(), self._random, avoid)
+    def _pick(self, digest: str, tokens: int, avoid: Member | None) -> Member | None:
+        members = list(self._members.values())
+        endpoints = [member.endpoint for member in members]
+        avoided = avoid.endpoint if avoid is not None else None
+        chosen = pick(endpoints, digest, tokens, self._clock(), self._random, avoided)
+        return next((member for member in members if member.endpoint is chosen), None)
+
+    def _added(self, target: Target) -> Member:
+        _log.info("engine %s is in the set", target.address)
+        endpoint = Endpoint(target.address, slow_start_s=self._slow_start_s, recommended=target.recommended)
+        return Member(endpoint, self._metrics.endpoint_came(endpoint), self._clock, self._changed)
+
+    def _remove(self, member: Member) -> None:
+        _log.info("engine %s is not in the set any more", member.endpoint.address)
+        self._metrics.endpoint_left(member.endpoint.address)
+        task = asyncio.create_task(member.leave(self._longest_call_s))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
 
     def _changed(self) -> None:
         self._digest = pinned(self._wanted, self._digest, self.endpoints)
-
-    def _watch_of(self, endpoint: Endpoint) -> Watch:
-        return Watch(endpoint, self._channels[endpoint.address], self._clock, self._changed)

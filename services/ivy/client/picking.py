@@ -1,6 +1,7 @@
 """Who is asked, who is left out for a while, and whose model counts. Decisions only; pure."""
 
 from collections.abc import Sequence
+from heapq import nlargest
 from random import Random
 
 from ivy.client.endpoint import Endpoint
@@ -8,6 +9,10 @@ from ivy.client.endpoint import Endpoint
 FAILURES_TO_EJECT = 3
 FIRST_EJECTION_S = 1.0
 LONGEST_EJECTION_S = 60.0
+CLEARLY_SLOWER = 1.5
+"""Smaller differences in speed are the noise of short and long texts."""
+MOST_SLOWER = 4.0
+"""More than this is not believed: a single cold call must not starve an engine."""
 
 
 def pick(
@@ -33,22 +38,40 @@ def pick(
     Returns:
         None where no engine serves this model.
     """
-    ready = [each for each in endpoints if each is not avoid and each.serves(digest)]
-    # Where all that are ready are ejected, one of them is still the best guess.
-    able = [each for each in ready if each.ejected_until <= now] or ready
+    able = not_ejected([each for each in usable(endpoints, digest) if each is not avoid], now)
     if len(able) < 2:
         return able[0] if able else None
-    one, other = random.sample(able, 2)
-    return one if one.load(tokens, now) <= other.load(tokens, now) else other
+    one, other = _two(able, now, random)
+    return other if other.load(tokens, now) * _slower(other, one, now) < one.load(tokens, now) else one
+
+
+def usable(endpoints: Sequence[Endpoint], digest: str) -> list[Endpoint]:
+    """The engines that say that they serve this model.
+
+    Those that do not count as ready where they were found stay out, unless there are no others: when a cluster has lost
+    sight of its nodes, the engines' own word is the better one.
+    """
+    serving = [each for each in endpoints if each.serves(digest)]
+    return [each for each in serving if each.recommended] or serving
+
+
+def not_ejected(endpoints: Sequence[Endpoint], now: float) -> list[Endpoint]:
+    """The engines that are not left out: always at least half of them, also when others went away meanwhile."""
+    out = [each for each in endpoints if each.ejected_until > now]
+    if not out:
+        return list(endpoints)
+    longest = nlargest(len(endpoints) // 2, out, key=lambda each: each.ejected_until)
+    return [each for each in endpoints if not any(each is left_out for left_out in longest)]
 
 
 def ejection_s(endpoint: Endpoint, endpoints: Sequence[Endpoint], now: float) -> float:
     """For how long an engine that has just failed is left out; 0: it is not.
 
-    Never more than half of the engines are out at a time: when all fail, it is not they that are bad.
+    Never more than half of the engines that serve are out at a time: when all fail, it is not they that are bad.
     """
-    out = sum(each.ejected_until > now for each in endpoints if each is not endpoint)
-    if endpoint.failures < FAILURES_TO_EJECT or endpoint.ejected_until > now or (out + 1) * 2 > len(endpoints):
+    serving = [each for each in endpoints if each.ready or each is endpoint]
+    out = sum(each.ejected_until > now for each in serving if each is not endpoint)
+    if endpoint.failures < FAILURES_TO_EJECT or endpoint.ejected_until > now or (out + 1) * 2 > len(serving):
         return 0.0
     return float(min(FIRST_EJECTION_S * 2**endpoint.ejections, LONGEST_EJECTION_S))
 
@@ -68,3 +91,20 @@ def pinned(wanted: str | None, current: str | None, endpoints: Sequence[Endpoint
         return wanted
     ready = [each.card.digest for each in endpoints if each.ready and each.card is not None]
     return current if current in ready or not ready else ready[0]
+
+
+def _two(able: Sequence[Endpoint], now: float, random: Random) -> list[Endpoint]:
+    """Two at random, by their shares: an engine in its slow start is less often among them, and less often first."""
+    shares = [each.share(now) for each in able]
+    if min(shares) == 1.0:
+        return random.sample(able, 2)
+    ranks = [random.random() ** (1 / share) for share in shares]
+    return [able[place] for place in nlargest(2, range(len(able)), key=ranks.__getitem__)]
+
+
+def _slower(one: Endpoint, other: Endpoint, now: float) -> float:
+    """How many times slower than `other` the engine `one` is; 1 where it is not clear."""
+    own, its = one.speed.seconds_per_token(now), other.speed.seconds_per_token(now)
+    if not own or not its or max(own, its) < CLEARLY_SLOWER * min(own, its):
+        return 1.0
+    return min(max(own / its, 1 / MOST_SLOWER), MOST_SLOWER)
