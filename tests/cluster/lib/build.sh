@@ -1,0 +1,36 @@
+# Go programs, built once: a stamp beside each module's programs says of which go.mod, go.sum and sources they are.
+
+version=1.34.2
+modules="kubernetes coredns helm kwok versitygw"
+
+_flags() { # MODULE
+    echo "-s -w"
+    [[ $1 != kubernetes ]] || echo "-X k8s.io/component-base/version.gitVersion=v$version" \
+        "-X k8s.io/component-base/version.gitMajor=${version%%.*} -X k8s.io/component-base/version.gitMinor=$(cut -d. -f2 <<<"$version")"
+}
+
+_stamp() { (cd "$here/go/$1" && { _flags "$1"; cat go.mod go.sum; find . -name "*.go" | sort | xargs -r cat; } | sha256sum); }
+
+_built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")" ]]; }
+
+build_module() { # MODULE
+    _built "$1" && return
+    command -v go >/dev/null || fail "go is missing: it builds $1 (1.26 or newer, https://go.dev/dl)"
+    echo "cluster: building $1" >&2
+    mkdir -p "$bin"
+    local start=$SECONDS targets=(tool)
+    [[ $1 != kubernetes ]] || targets+=(./pause)
+    (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -ldflags="$(_flags "$1" | xargs)" -o "$bin/" "${targets[@]}") 8>&- ||
+        fail "go could not build $1"
+    _stamp "$1" >"$cache/$1.stamp"
+    echo "cluster: built $1 in $((SECONDS - start)) s" >&2
+}
+
+build() { # [MODULE…]
+    local module
+    mkdir -p "$cache"
+    exec 8>"$cache/lock"
+    flock -w 1800 8 || fail "another build has held $cache/lock for half an hour"
+    for module in ${*:-$modules}; do build_module "$module"; done
+    exec 8>&-
+}
