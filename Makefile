@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 MANIFEST ?= examples/minilm.yaml
 ARGS ?=
 PROTO := trellis_wire/v1/embedding.proto
+# Installing the package compiles these.
+KERNELS := $(wildcard services/tulip_rose/rose/native/*.cpp services/tulip_rose/rose/native/*.h)
 
 # A pip that is piped shows no bar: keep its lines about large downloads, and say the rest in few words.
 PIP_WORDS = awk '/\([0-9.]+ [MG]B\)/ { sub(/^ +/, ""); print "  " $$0; fflush() } \
@@ -75,11 +77,11 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "error: $(PYTHON) cannot make a virtual environment (Debian: apt install python3-venv)" >&2; exit 2; }
 
 # A .venv with the tests' tools has what serving needs as well.
-$(VENV)/.run-ready: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.run-ready: pyproject.toml constraints.txt $(KERNELS) | $(BIN)/python
 	@if [ $(VENV)/.dev-ready -nt pyproject.toml ] && [ $(VENV)/.dev-ready -nt constraints.txt ]; then touch $@; \
 	else $(MAKE) --no-print-directory install EXTRAS=operator,ivy,engine STAMP=$@; fi
 
-$(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.dev-ready: pyproject.toml constraints.txt $(KERNELS) | $(BIN)/python
 	@$(MAKE) --no-print-directory install EXTRAS=dev STAMP=$@
 
 .PHONY: install

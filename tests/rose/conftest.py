@@ -1,11 +1,13 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from transformers import BertConfig, BertModel
+from tulip_rose.rose.layers.kit import Kit, NativeKit, TorchKit
+from tulip_rose.rose.native.library import Team, missing
 
 CONFIG = {
     "vocab_size": 60,
@@ -49,3 +51,22 @@ def tiny(tmp_path: Path) -> Path:
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True})
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": False})
     return folder
+
+
+@pytest.fixture(params=[torch.float32, torch.bfloat16], ids=str)
+def dtype(request: pytest.FixtureRequest) -> torch.dtype:
+    return request.param
+
+
+@pytest.fixture(params=["torch", "native alone", "native team"])
+def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
+    """The layers of a CPU, each way that there is; more threads than cores, so that some are taken off."""
+    if request.param == "torch":
+        yield TorchKit(torch.device("cpu"), "auto")
+        return
+    reason = missing("bfloat16")
+    if reason is not None and "processor" in reason:
+        pytest.skip(reason)
+    team = Team(1 if "alone" in request.param else 4)
+    yield NativeKit(team, "auto")
+    team.close()

@@ -1,35 +1,34 @@
+from itertools import pairwise
+
 import pytest
 import torch
 from torch import Tensor
-from tulip_rose.rose.batch import Group
+from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.layers.attention import Mask, TorchAttention, choose_attention
+from tulip_rose.rose.layers.attention import Mask, TorchAttention, choose
+from tulip_rose.rose.layers.kit import Kit
 
-GROUPS = (Group(0, 1, 1), Group(1, 3, 5), Group(16, 1, 9))
-TOKENS = 25
+SHORT = Ragged.of([1, 5, 5, 5, 9])
+LONG = Ragged.of([1, 2, 15, 16, 16, 17, 23, 24, 25, 70, 200])
+"""Around blocks of sixteen keys and of 24 queries."""
+TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
 MASKS = [Mask(), Mask(causal=True), Mask(window=(2, 2)), Mask(causal=True, window=(3, 3)), Mask(window=(100, 100))]
 
 
-def one_by_one(q: Tensor, k: Tensor, v: Tensor, mask: Mask, scale: float) -> Tensor:
+def one_by_one(q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
     """Attention written out, a sequence at a time, in float64."""
-    rows = []
-    for group in GROUPS:
-        for begin in range(group.begin, group.end, group.length):
-            own = slice(begin, begin + group.length)
-            rows.append(by_definition(q[own], k[own], v[own], mask, scale))
-    return torch.cat(rows)
+    starts = ragged.starts.tolist()
+    own = [slice(begin, end) for begin, end in pairwise(starts)]
+    return torch.cat([by_definition(q[each], k[each], v[each], mask, scale) for each in own])
 
 
 def by_definition(q: Tensor, k: Tensor, v: Tensor, mask: Mask, scale: float) -> Tensor:
-    q, k, v = q.double(), k.double(), v.double()
-    share = q.shape[1] // k.shape[1]
-    out = torch.zeros_like(q)
-    for head in range(q.shape[1]):
-        for i in range(q.shape[0]):
-            seen = [j for j in range(q.shape[0]) if sees(i, j, mask)]
-            weights = torch.softmax(k[seen, head // share] @ q[i, head] * scale, 0)
-            out[i, head] = weights @ v[seen, head // share]
-    return out.flatten(1)
+    length, share = q.shape[0], q.shape[1] // k.shape[1]
+    seen = torch.tensor([[sees(i, j, mask) for j in range(length)] for i in range(length)])
+    k, v = k.repeat_interleave(share, 1), v.repeat_interleave(share, 1)
+    logits = torch.einsum("ihd,jhd->hij", q.double(), k.double()) * scale
+    weights = logits.masked_fill(~seen, float("-inf")).softmax(-1)
+    return torch.einsum("hij,jhd->ihd", weights, v.double()).flatten(1)
 
 
 def sees(query: int, key: int, mask: Mask) -> bool:
@@ -37,36 +36,67 @@ def sees(query: int, key: int, mask: Mask) -> bool:
     return -left <= key - query <= right and not (mask.causal and key > query)
 
 
+def random(tokens: int, heads: int, size: int, dtype: torch.dtype) -> Tensor:
+    return torch.randn(tokens, heads, size).to(dtype)
+
+
 @pytest.mark.parametrize("mask", MASKS, ids=str)
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])
-def test_attention_equals_its_definition_in_each_sequence_alone(mask: Mask, kv_heads: int) -> None:
+@pytest.mark.parametrize("size", [8, 16, 80])
+def test_attention_equals_its_definition_in_each_sequence_alone(
+    kit: Kit, dtype: torch.dtype, mask: Mask, kv_heads: int, size: int
+) -> None:
     torch.manual_seed(5)
-    q, k, v = torch.randn(TOKENS, 4, 8), torch.randn(TOKENS, kv_heads, 8), torch.randn(TOKENS, kv_heads, 8)
-    out = TorchAttention()(q, k, v, GROUPS, mask, 0.3)
-    assert out.shape == (TOKENS, 32)
-    assert torch.allclose(out.double(), one_by_one(q, k, v, mask, 0.3), atol=1e-5)
+    for ragged in (SHORT, LONG):
+        q = random(ragged.tokens, 4, size, dtype)
+        k, v = random(ragged.tokens, kv_heads, size, dtype), random(ragged.tokens, kv_heads, size, dtype)
+        out = kit.attention(q, k, v, ragged, mask, 0.3)
+        assert out.shape == (ragged.tokens, 4 * size)
+        expected = one_by_one(q, k, v, ragged, mask, 0.3)
+        assert (out.double() - expected).abs().max() < TOLERANCE[dtype]
 
 
-def test_strided_views_of_one_packed_projection_are_taken_as_they_are() -> None:
+def test_strided_views_of_one_packed_projection_are_taken_as_they_are(kit: Kit, dtype: torch.dtype) -> None:
     torch.manual_seed(6)
-    q, k, v = torch.randn(TOKENS, 3, 4, 8).unbind(1)
-    out = TorchAttention()(q, k, v, GROUPS, Mask(), 0.3)
+    q, k, v = torch.randn(SHORT.tokens, 3, 4, 32).to(dtype).unbind(1)
+    out = kit.attention(q, k, v, SHORT, Mask(), 0.3)
     assert out.is_contiguous()
-    assert torch.allclose(out.double(), one_by_one(q, k, v, Mask(), 0.3), atol=1e-5)
+    assert (out.double() - one_by_one(q, k, v, SHORT, Mask(), 0.3)).abs().max() < TOLERANCE[dtype]
+
+
+def test_very_large_logits_do_not_overflow(kit: Kit) -> None:
+    torch.manual_seed(8)
+    q, k, v = (random(SHORT.tokens, 4, 16, torch.float32) for _ in range(3))
+    out = kit.attention(q * 100, k, v, SHORT, Mask(), 10.0)
+    assert (out.double() - one_by_one(q * 100, k, v, SHORT, Mask(), 10.0)).abs().max() < 1e-3
 
 
 def test_an_unknown_backend_is_refused_with_those_that_are_known() -> None:
-    assert choose_attention("auto").name == "torch"
-    with pytest.raises(LoadError, match="'flash9' is not known; known are auto, torch"):
-        choose_attention("flash9")
+    backends = {"torch": TorchAttention()}
+    assert choose("auto", backends).name == "torch"
+    with pytest.raises(LoadError, match="'flash9' is not known here; known are auto, torch"):
+        choose("flash9", backends)
 
 
-def test_rows_after_the_last_sequence_are_zeros_whatever_they_held() -> None:
+def test_rows_after_the_last_sequence_are_zeros_whatever_they_held(kit: Kit, dtype: torch.dtype) -> None:
     torch.manual_seed(7)
-    q, k, v = torch.randn(TOKENS + 3, 3, 4, 8).unbind(1)
-    expected = TorchAttention()(q[:TOKENS], k[:TOKENS], v[:TOKENS], GROUPS, Mask(), 0.3)
+    tokens = SHORT.tokens
+    q, k, v = torch.randn(tokens + 3, 3, 4, 16).to(dtype).unbind(1)
+    expected = kit.attention(q[:tokens], k[:tokens], v[:tokens], SHORT, Mask(), 0.3)
     for x in (q, k, v):
-        x[TOKENS:] = float("nan")
-    out = TorchAttention()(q, k, v, GROUPS, Mask(), 0.3)
-    assert torch.equal(out[:TOKENS], expected)
-    assert not out[TOKENS:].any()
+        x[tokens:] = float("nan")
+    out = kit.attention(q, k, v, SHORT, Mask(), 0.3)
+    assert torch.equal(out[:tokens], expected)
+    assert not out[tokens:].any()
+
+
+def test_a_sequence_that_is_not_finite_leaves_its_neighbours_alone(kit: Kit, dtype: torch.dtype) -> None:
+    torch.manual_seed(9)
+    q, k, v = torch.randn(SHORT.tokens, 3, 4, 16).to(dtype).unbind(1)
+    expected = kit.attention(q, k, v, SHORT, Mask(), 0.3)
+    for x in (q, k, v):
+        x[6:11] = float("nan")
+    out = kit.attention(q, k, v, SHORT, Mask(), 0.3)
+    assert not torch.isfinite(out[6:11]).any()
+    assert torch.equal(out[:6], expected[:6])
+    assert torch.equal(out[11:], expected[11:])

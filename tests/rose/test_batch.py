@@ -17,12 +17,16 @@ def make(length: int, *, start: int = 0, spans: tuple[tuple[int, int], ...] | No
 
 
 @given(lengths_of)
-def test_real_tokens_come_first_and_a_valid_id_fills_the_bucket(lengths: list[int]) -> None:
+def test_real_tokens_come_first_and_a_valid_id_fills_what_is_padded(lengths: list[int]) -> None:
     sequences = [make(length, start=100 * index) for index, length in enumerate(lengths)]
     batch = Batch.pack(sequences)
     ids, tokens = batch.token_ids.tolist(), sum(lengths)
     assert sorted(ids[:tokens]) == sorted(int(i) for s in sequences for i in s.token_ids)
-    assert ids[tokens:] == [0] * (bucket_tokens(tokens) - tokens)
+    assert len(ids) == tokens == batch.ragged.tokens
+    padded = batch.padded(tokens + 5)
+    assert padded.token_ids.tolist() == [*ids, 0, 0, 0, 0, 0]
+    assert padded.positions.tolist() == [*batch.positions.tolist(), 0, 0, 0, 0, 0]
+    assert padded.ragged is batch.ragged
     assert batch.spans[-1].end <= tokens
 
 
@@ -31,7 +35,7 @@ def test_groups_cover_all_tokens_in_order_and_hold_whole_sequences_of_one_length
     sequences = [make(length, start=100 * index) for index, length in enumerate(lengths)]
     batch = Batch.pack(sequences)
     at, slot = 0, 0
-    for group in batch.groups:
+    for group in batch.ragged.groups:
         assert group.begin == at
         at = group.end
         for begin in range(group.begin, group.end, group.length):
@@ -71,7 +75,7 @@ def test_spans_come_in_order_of_slot_and_name_the_tokens_asked_for(asked: list[l
 
 def test_neighbours_of_one_length_are_one_group() -> None:
     batch = Batch.pack([make(7), make(3), make(7), make(3), make(3)])
-    assert batch.groups == batch.spans == (Group(0, 3, 3), Group(9, 2, 7))
+    assert batch.ragged.groups == batch.spans == (Group(0, 3, 3), Group(9, 2, 7))
     assert batch.order == (1, 3, 4, 0, 2)
 
 

@@ -86,7 +86,7 @@ class ToyStep:
 
 def _tokens(batch: Batch) -> int:
     """Tokens that callers sent."""
-    return sum(group.count * group.length for group in batch.groups)
+    return sum(group.count * group.length for group in batch.ragged.groups)
 
 
 def _places(batch: Batch) -> list[Place]:

@@ -1,7 +1,7 @@
 """`Batch`: sequences packed as ragged tensors, nothing padded between them.
 
-Real tokens come first; rows that a bucket asks for beyond them hold a valid id, attend to nothing and are pooled by no
-span.
+Real tokens come first; rows that a bucket asks for beyond them (`padded`) hold a valid id, attend to nothing and are
+pooled by no span.
 
 Inside a batch the order is free, so sequences lie sorted by length: those of one length are neighbours, and attention
 and pooling see each such group as a dense view, without a gather. `order` remembers who is where.
@@ -10,14 +10,13 @@ and pooling see each such group as a dense view, without a gather. `order` remem
 from collections.abc import Iterable
 from collections.abc import Sequence as Sequences
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import groupby
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import pad
 
-from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.sequence import OutputForm, Sequence
 
 
@@ -36,15 +35,35 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Ragged:
+    """Where sequences lie that follow one another from the first row on, sorted by length."""
+
+    groups: tuple[Group, ...]
+    """Those of equal length as one, ascending."""
+    starts: Tensor
+    """int32 [S + 1], on the host: the first token of each, and the end of the last."""
+    tokens: int
+    longest: int
+
+    @classmethod
+    def of(cls, lengths: Sequences[int]) -> "Ragged":
+        """Sequences of these lengths, ascending."""
+        starts = np.zeros(len(lengths) + 1, dtype=np.int32)
+        np.cumsum(lengths, out=starts[1:])
+        groups = _neighbours(zip(starts.tolist(), lengths, strict=False))
+        return cls(tuple(groups), torch.from_numpy(starts), int(starts[-1]), lengths[-1])
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """What one step computes. T tokens, S sequences, R rows; sequence `order[slot]` of the caller lies in `slot`."""
 
     token_ids: Tensor
-    """int64 [T], T a bucket."""
+    """int64 [T]."""
     positions: Tensor
     """int64 [T]: 0, 1, 2, … within each sequence."""
-    groups: tuple[Group, ...]
-    """Sequences of equal length, ascending; they cover all real tokens."""
+    ragged: Ragged
+    """Where the sequences lie; they cover all real tokens."""
     spans: tuple[Group, ...]
     """The spans to pool, in order of slot; neighbours of equal length as one."""
     order: tuple[int, ...]
@@ -60,6 +79,11 @@ class Batch:
         ids, positions = (x.to(device, non_blocking=True) for x in (self.token_ids, self.positions))
         return replace(self, token_ids=ids, positions=positions)
 
+    def padded(self, rows: int) -> "Batch":
+        """The same batch with that many token rows, at least as many as it has."""
+        more = (0, rows - self.token_ids.shape[0])
+        return replace(self, token_ids=pad(self.token_ids, more), positions=pad(self.positions, more))
+
     @classmethod
     def pack(cls, sequences: Sequences[Sequence]) -> "Batch":
         """Pack at least one sequence.
@@ -72,34 +96,21 @@ class Batch:
         order = sorted(range(len(sequences)), key=lambda index: sequences[index].tokens)
         slots = [sequences[index] for index in order]
         lengths = [sequence.tokens for sequence in slots]
-        begins = list(accumulate(lengths, initial=0))
-        tokens = begins.pop()
-        rows = bucket_tokens(tokens)
+        ragged = Ragged.of(lengths)
+        starts = ragged.starts.numpy()
         return cls(
-            token_ids=torch.from_numpy(_token_ids(slots, tokens, rows)),
-            positions=torch.from_numpy(_positions([*lengths, rows - tokens])),
-            groups=tuple(_neighbours(zip(begins, lengths, strict=True))),
-            spans=tuple(_neighbours(_spans(slots, begins))),
+            token_ids=torch.from_numpy(np.concatenate([each.token_ids for each in slots], dtype=np.int64)),
+            positions=torch.from_numpy(np.arange(ragged.tokens) - np.repeat(starts[:-1], lengths)),
+            ragged=ragged,
+            spans=tuple(_neighbours(_spans(slots, starts.tolist()))),
             order=tuple(order),
             rows=tuple(len(sequence.spans) for sequence in slots),
             forms=tuple(sequence.form for sequence in slots),
         )
 
 
-def _token_ids(slots: list[Sequence], tokens: int, rows: int) -> NDArray[np.int64]:
-    ids = np.zeros(rows, dtype=np.int64)
-    np.concatenate([sequence.token_ids for sequence in slots], out=ids[:tokens])
-    return ids
-
-
-def _positions(lengths: list[int]) -> NDArray[np.int64]:
-    begins = list(accumulate(lengths, initial=0))
-    rows = begins.pop()
-    return np.arange(rows, dtype=np.int64) - np.repeat(np.asarray(begins, dtype=np.int64), lengths)
-
-
 def _spans(slots: list[Sequence], begins: list[int]) -> Iterable[tuple[int, int]]:
-    for sequence, start in zip(slots, begins, strict=True):
+    for sequence, start in zip(slots, begins, strict=False):
         for begin, end in sequence.spans:
             yield start + begin, end - begin
 

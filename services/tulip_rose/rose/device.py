@@ -4,6 +4,7 @@ A device runs the steps that it is given one after the other, in order, and neve
 the step is done; on CPU the event is a future of a worker thread, on CUDA an event recorded on a stream.
 """
 
+import logging
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,15 +14,19 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError
+from tulip_rose.rose.layers.kit import Kit, NativeKit, TorchKit
 from tulip_rose.rose.lazy import Part
+from tulip_rose.rose.native.library import Team, missing, serves
+
+log = logging.getLogger(__name__)
 
 Output = list[tuple[Tensor, Tensor]]
 """Of each output form: rows, and which of them are finite."""
 Work = Callable[[], Output]
 
 _ONE_THREAD_ROWS = 64
-"""Up to so many rows one thread is faster than two: a step has some hundred parallel regions, and to begin and end one
-costs about as much as half of its work. It also leaves the other cores to whoever prepares the next batch."""
+"""Up to so many rows one thread of torch is faster than two: a step has some hundred parallel regions, and to begin and
+end one costs about as much as half of its work. It also leaves the other cores to whoever prepares the next batch."""
 
 
 class Launched(Protocol):
@@ -47,6 +52,13 @@ class Device(Protocol):
     """E.g. cpu, cuda:0."""
     torch_device: torch.device
 
+    def kit(self, dtype: str, attention: str) -> Kit:
+        """The layers for a model in that dtype, with the attention backend of that name; called once.
+
+        Raises:
+            LoadError: no such backend here.
+        """
+
     def launch(self, work: Work, rows: int) -> Launched:
         """Begin a step over so many token rows, after those launched before."""
 
@@ -63,15 +75,26 @@ class CpuDevice:
         self.torch_device = torch.device("cpu")
         self._threads = threads or len(os.sched_getaffinity(0))
         self._stream = ThreadPoolExecutor(1, "rose-cpu")
+        self._team: Team | None = None
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        """See `Device`."""
+        if not serves(dtype):
+            log.info("no own kernels for %s on this machine (%s): torch does their work", dtype, missing(dtype))
+            return TorchKit(self.torch_device, attention)
+        self._team = Team(self._threads)
+        return NativeKit(self._team, attention)
 
     def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""
-        threads = 1 if rows <= _ONE_THREAD_ROWS else self._threads
+        threads = 1 if self._team or rows <= _ONE_THREAD_ROWS else self._threads
         return CpuLaunched(self._stream.submit(_run, work, threads))
 
     def close(self) -> None:
         """See `Device`."""
         self._stream.shutdown()
+        if self._team:
+            self._team.close()
 
 
 def _run(work: Work, threads: int) -> tuple[Part, ...]:
@@ -110,6 +133,10 @@ class CudaDevice:
         self.torch_device = torch.device("cuda", torch.cuda.current_device())
         self.name = str(self.torch_device)
         self._stream = torch.cuda.Stream()
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        """See `Device`."""
+        return TorchKit(self.torch_device, attention)
 
     def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.device import Device, Output, open_device
 from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.facts import Facts, Pooling, read_facts
 from tulip_rose.rose.folder import read_object
-from tulip_rose.rose.layers.attention import choose_attention
+from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.lazy import LazyTensor, Place
 from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
@@ -35,11 +36,12 @@ from tulip_rose.sequence import OutputForm, Sequence
 class Engine:
     """A model on a device. Not for use by two threads at once: one thread owns it (see `loop`)."""
 
-    def __init__(self, model: Model, pooling: Pooling, device: Device, card: ModelCard) -> None:
+    def __init__(self, model: Model, pooling: Pooling, device: Device, kit: Kit, card: ModelCard) -> None:
         self.card = card
         self._model = model
         self._pooling = pooling
         self._device = device
+        self._kit = kit
 
     @classmethod
     def load(cls, path: Path, options: EngineOptions | None = None) -> "Engine":
@@ -55,13 +57,13 @@ class Engine:
             raise LoadError(f"dtype {options.dtype!r} is not known; known are {', '.join(DTYPES)}")
         config = read_object(path, "config.json", required=True)
         name, model_type = find_model(config, str(path / "config.json"))
-        attention = choose_attention(options.attention_backend)
         device = open_device(options.device, options.threads)
+        kit = device.kit(options.dtype, options.attention_backend)
         with torch.inference_mode(), Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
-            model = model_type(Config(config, str(path / "config.json")), weights, attention, device.torch_device)
+            model = model_type(Config(config, str(path / "config.json")), weights, kit, device.torch_device)
         facts = read_facts(path, config, options, positions=model.positions, native=model.hidden_size)
-        card = _card(path, options, facts, model, name, device.name, attention.name)
-        engine = cls(model, facts.pooling, device, card)
+        card = _card(path, options, facts, model, name, device.name, kit.attention.name)
+        engine = cls(model, facts.pooling, device, kit, card)
         engine._try()
         give_back()
         return engine
@@ -80,6 +82,8 @@ class Engine:
         self._device.close()
 
     def _work(self, batch: Batch) -> Output:
+        if self._kit.rounds:
+            batch = batch.padded(bucket_tokens(batch.ragged.tokens))
         batch = batch.to(self._device.torch_device)
         rows = pool(self._model(batch), batch.spans, self._pooling)
         good = finite(rows)

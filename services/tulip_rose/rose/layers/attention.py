@@ -1,5 +1,6 @@
 """Attention over ragged sequences, behind one small protocol; a backend is chosen at load."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tulip_rose.rose.batch import Group
+from tulip_rose.rose.batch import Group, Ragged
 from tulip_rose.rose.errors import LoadError
 
 
@@ -26,14 +27,14 @@ class Attention(Protocol):
 
     name: str
 
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor, groups: tuple[Group, ...], mask: Mask, scale: float) -> Tensor:
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """Attend.
 
         Args:
             q: [T, heads, size]; may be a strided view.
             k: [T, kv_heads, size]; heads is a multiple of kv_heads.
             v: as k.
-            groups: the sequences, from the first row on.
+            ragged: the sequences, from the first row on.
             mask: the same for all heads.
             scale: of the logits.
 
@@ -51,15 +52,15 @@ class TorchAttention:
 
     name = "torch"
 
-    def __call__(self, q: Tensor, k: Tensor, v: Tensor, groups: tuple[Group, ...], mask: Mask, scale: float) -> Tensor:
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
         out = torch.empty_like(q, memory_format=torch.contiguous_format)
         if q.device.type == "cpu":
             q, k, v = q.float(), k.float(), v.float()
-        for group in groups:
+        for group in ragged.groups:
             found = _attend(*(_dense(x, group) for x in (q, k, v)), mask=mask, scale=scale)
             _dense(out, group).copy_(found)
-        out[groups[-1].end :].zero_()
+        out[ragged.tokens :].zero_()
         return out.flatten(1)
 
 
@@ -90,17 +91,14 @@ def _band(length: int, mask: Mask, device: torch.device) -> Tensor | None:
     return (distance >= -left) & (distance <= right)
 
 
-_BACKENDS: dict[str, type[TorchAttention]] = {TorchAttention.name: TorchAttention}
-
-
-def choose_attention(name: str) -> Attention:
+def choose(name: str, backends: Mapping[str, Attention]) -> Attention:
     """The backend of that name; `auto` takes the first.
 
     Raises:
         LoadError: no such backend; lists those there are.
     """
     if name == "auto":
-        name = next(iter(_BACKENDS))
-    if name not in _BACKENDS:
-        raise LoadError(f"attentionBackend {name!r} is not known; known are auto, {', '.join(_BACKENDS)}")
-    return _BACKENDS[name]()
+        return next(iter(backends.values()))
+    if name not in backends:
+        raise LoadError(f"attentionBackend {name!r} is not known here; known are auto, {', '.join(backends)}")
+    return backends[name]

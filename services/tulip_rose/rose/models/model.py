@@ -8,7 +8,7 @@ from torch import Tensor
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.layers.attention import Attention
+from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.weights import Weights
 
 
@@ -30,7 +30,7 @@ class ModelType(Protocol):
     prefix: str
     """Before tensor names in checkpoints that wrap the base model."""
 
-    def __call__(self, config: "Config", weights: Weights, attention: Attention, device: torch.device) -> Model:
+    def __call__(self, config: "Config", weights: Weights, kit: Kit, device: torch.device) -> Model:
         """Take every tensor from `weights` and lay it out for the device."""
 
 

@@ -1,0 +1,74 @@
+"""`Kit`: the layers that a model is built of, as a device has them."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.layers.attention import Attention, TorchAttention, choose
+from tulip_rose.rose.layers.linear import Activation, Linear, TorchLinear
+from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm
+from tulip_rose.rose.layers.norm import Norm, TorchNorm
+from tulip_rose.rose.native.library import Team
+
+
+class Kit(Protocol):
+    """Makes layers of loaded tensors, which lie on its device."""
+
+    attention: Attention
+    rounds: bool
+    """Whether each number of rows costs something when it is met first, so that few different ones are better."""
+
+    def linear(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Linear:
+        """A linear layer; weight [out, in], bias [out]."""
+
+    def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
+        """A layer norm; weight and bias [H]."""
+
+
+class TorchKit:
+    """Torch's layers, on any device."""
+
+    def __init__(self, device: torch.device, attention: str) -> None:
+        """`attention` names a backend, or is auto.
+
+        Raises:
+            LoadError: no such backend.
+        """
+        self.attention: Attention = choose(attention, {TorchAttention.name: TorchAttention()})
+        self.rounds = device.type == "cpu"
+
+    def linear(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Linear:
+        """See `Kit`."""
+        return TorchLinear(weight, bias, activation)
+
+    def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
+        """See `Kit`."""
+        return TorchNorm(weight, bias, epsilon)
+
+
+class NativeKit:
+    """Our own kernels, on CPUs that can run them."""
+
+    rounds = False
+
+    def __init__(self, team: Team, attention: str) -> None:
+        """`attention` names a backend, or is auto.
+
+        Raises:
+            LoadError: no such backend.
+        """
+        self._team = team
+        plain = TorchAttention()
+        native = NativeAttention(team, plain)
+        self.attention: Attention = choose(attention, {native.name: native, plain.name: plain})
+
+    def linear(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Linear:
+        """See `Kit`."""
+        if weight.dtype == torch.bfloat16 and weight.shape[1] % 2:
+            return TorchLinear(weight, bias, activation)
+        return NativeLinear(self._team, weight, bias, activation)
+
+    def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
+        """See `Kit`."""
+        return NativeNorm(self._team, weight, bias, epsilon)

@@ -1,0 +1,13 @@
+// What this processor can do. Compiled without any instruction set beyond the base, so that it may be asked anywhere.
+
+extern "C" {
+
+// Bit 0: AVX-512 (F, BW, DQ, VL) with FMA. Bit 1: bfloat16 products (AVX512_BF16).
+int rose_cpu() {
+    __builtin_cpu_init();
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("fma");
+    return wide ? 1 | (__builtin_cpu_supports("avx512bf16") ? 2 : 0) : 0;
+}
+}

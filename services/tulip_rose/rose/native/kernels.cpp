@@ -1,0 +1,86 @@
+// The kernels as C functions: what layers/native.py calls. Types are told by `wide`: float32, else bfloat16.
+// Every row of a matrix is contiguous; its rows may lie further apart where a `…_row` says so.
+
+#include "attention.h"
+#include "linear.h"
+#include "norm.h"
+
+namespace {
+
+struct Layer {
+    const void* weight;
+    const float* bias;
+    long k, n;
+    int activation;
+};
+
+template <class T>
+void run_linear(Team* team, const Layer* layer, const void* x, long x_row, long rows, const void* residual, void* y) {
+    const Linear<T> typed{static_cast<const T*>(layer->weight), layer->bias, layer->k, layer->n,
+                          static_cast<Activation>(layer->activation)};
+    linear(*team, typed, static_cast<const T*>(x), x_row, rows, static_cast<const T*>(residual), static_cast<T*>(y));
+}
+
+struct Heads {
+    long heads, shared, size, left, right;
+    float scale;
+};
+
+struct Rows {
+    const void* at;
+    long row;
+};
+
+template <class T>
+void run_attention(Team* team, const Heads* heads, Rows q, Rows k, Rows v, const int* starts, long sequences,
+                   long longest, void* out) {
+    const AttentionJob<T> job{static_cast<const T*>(q.at), static_cast<const T*>(k.at), static_cast<const T*>(v.at),
+                              q.row, k.row, v.row, static_cast<T*>(out), starts, heads->heads, heads->shared,
+                              heads->size, {heads->left, heads->right}, heads->scale};
+    attention(*team, job, sequences, longest);
+}
+
+struct Norm {
+    const float *weight, *bias;
+    long size;
+    float epsilon;
+};
+
+template <class T>
+void run_norm(Team* team, const Norm* norm, const void* x, const void* y, long rows, void* out) {
+    layer_norm<T>(*team, {static_cast<const T*>(x), static_cast<const T*>(y), norm->weight, norm->bias,
+                          static_cast<T*>(out), rows, norm->size, 0, norm->epsilon});
+}
+
+}  // namespace
+
+extern "C" {
+
+Team* rose_team(int threads) { return new Team(threads, 1 << 20); }
+void rose_disband(Team* team) { delete team; }
+
+// Elements of a packed weight.
+long rose_packed_size(int wide, long n, long k) {
+    return blocks_of(n) * (wide ? block_size<float>(k) : block_size<bf16>(k));
+}
+
+void rose_pack(int wide, const void* weight, long n, long k, void* packed) {
+    if (wide) return pack_weight(static_cast<const float*>(weight), n, k, static_cast<float*>(packed));
+    pack_weight(static_cast<const bf16*>(weight), n, k, static_cast<bf16*>(packed));
+}
+
+void rose_linear(Team* team, int wide, const Layer* layer, const void* x, long x_row, long rows, const void* residual,
+                 void* y) {
+    (wide ? run_linear<float> : run_linear<bf16>)(team, layer, x, x_row, rows, residual, y);
+}
+
+void rose_attention(Team* team, int wide, const Heads* heads, const void* q, long q_row, const void* k, long k_row,
+                    const void* v, long v_row, const int* starts, long sequences, long longest, void* out) {
+    (wide ? run_attention<float> : run_attention<bf16>)(team, heads, {q, q_row}, {k, k_row}, {v, v_row}, starts,
+                                                        sequences, longest, out);
+}
+
+void rose_norm(Team* team, int wide, const Norm* norm, const void* x, const void* y, long rows, void* out) {
+    (wide ? run_norm<float> : run_norm<bf16>)(team, norm, x, y, rows, out);
+}
+}

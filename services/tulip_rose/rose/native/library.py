@@ -1,0 +1,105 @@
+"""The compiled kernels, as ctypes sees them. Knows no tensor.
+
+Calls let go of the interpreter's lock. Pointers are addresses, lengths count elements; who calls keeps the memory
+alive.
+"""
+
+import ctypes
+from ctypes import POINTER, Structure, byref, c_float, c_int, c_long, c_void_p
+from functools import cache
+from typing import Any
+
+from tulip_rose.rose.native.build import TARGET
+
+_WIDE, _BFLOAT16 = 1, 2
+
+
+class Layer(Structure):
+    """A linear layer: packed weight, float32 bias or null, sizes, number of the activation."""
+
+    _fields_ = (("weight", c_void_p), ("bias", c_void_p), ("k", c_long), ("n", c_long), ("activation", c_int))
+
+
+class Norm(Structure):
+    """A layer norm: float32 weight and bias (or null), size, epsilon."""
+
+    _fields_ = (("weight", c_void_p), ("bias", c_void_p), ("size", c_long), ("epsilon", c_float))
+
+
+class Heads(Structure):
+    """Attention: heads of queries, how many of them share one of keys, size, tokens seen to each side, scale."""
+
+    _fields_ = (
+        *(("heads", c_long), ("shared", c_long), ("size", c_long), ("left", c_long), ("right", c_long)),
+        ("scale", c_float),
+    )
+
+
+_SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "rose_cpu": (c_int, ()),
+    "rose_team": (c_void_p, (c_int,)),
+    "rose_disband": (None, (c_void_p,)),
+    "rose_packed_size": (c_long, (c_int, c_long, c_long)),
+    "rose_pack": (None, (c_int, c_void_p, c_long, c_long, c_void_p)),
+    "rose_linear": (None, (c_void_p, c_int, POINTER(Layer), c_void_p, c_long, c_long, c_void_p, c_void_p)),
+    "rose_norm": (None, (c_void_p, c_int, POINTER(Norm), c_void_p, c_void_p, c_long, c_void_p)),
+    "rose_attention": (
+        None,
+        (c_void_p, c_int, POINTER(Heads), *(c_void_p, c_long) * 3, c_void_p, c_long, c_long, c_void_p),
+    ),
+}
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The kernels; None where they were not built."""
+    if not TARGET.exists():
+        return None
+    loaded = ctypes.CDLL(str(TARGET))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def missing(dtype: str) -> str | None:
+    """Why they cannot run here in float32 or bfloat16; None where they can."""
+    kernels = library()
+    if kernels is None:
+        return "not built: there was no C++ compiler when the package was installed, or not Linux on x86-64"
+    features = int(kernels.rose_cpu())
+    if not features & _WIDE:
+        return "the processor has no AVX-512"
+    if dtype == "bfloat16" and not features & _BFLOAT16:
+        return "the processor has no AVX512_BF16"
+    return None
+
+
+def serves(dtype: str) -> bool:
+    """Whether they can run here in float32 or bfloat16."""
+    return missing(dtype) is None
+
+
+class Team:
+    """Threads that share the parts of one kernel at a time. For one caller at a time."""
+
+    def __init__(self, threads: int) -> None:
+        """Start them; `threads` counts the caller.
+
+        Raises:
+            RuntimeError: the kernels were not built.
+        """
+        kernels = library()
+        if kernels is None:
+            raise RuntimeError("the kernels were not built")
+        self.kernels = kernels
+        self.address = kernels.rose_team(threads)
+
+    def close(self) -> None:
+        """End the threads. No kernel runs on this team any more."""
+        address, self.address = self.address, None
+        if address is not None:
+            self.kernels.rose_disband(address)
+
+
+__all__ = ["Heads", "Layer", "Norm", "Team", "byref", "library", "missing", "serves"]
