@@ -17,6 +17,8 @@ from trellis_operator.schema import children, join
 def broken_rules(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """The message of each rule that the value breaks, outer rules first. The value has its defaults."""
     for rule in schema.get("x-kubernetes-validations", []):
+        if "oldSelf" in rule["rule"]:
+            continue  # compares with what was there before: a manifest alone has no before
         if not _holds(rule["rule"], value):
             yield f"{path or 'the manifest'}: {rule['message']}"
     for key, inner, inner_schema in children(value, schema):

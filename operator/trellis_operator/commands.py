@@ -49,11 +49,13 @@ class GatewayPlace(Place):
     """Where a gateway runs.
 
     Attributes:
-        engines: HOST:PORT of each engine.
+        engines: HOST:PORT of each engine, where they are known by address.
+        engines_service: NAMESPACE/NAME of the Service that has them, where a cluster knows them; else None.
         api_keys_file: the accepted keys; None asks for no key.
     """
 
     engines: Sequence[str]
+    engines_service: str | None
     api_keys_file: str | None
 
 
@@ -78,12 +80,18 @@ def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
     return [
         *("-m", "ivy", "serve"),
         *names,
-        *("--engines", ",".join(place.engines)),
+        *_engines(place),
         *("--retry-budget-percent", str(model.gateway.retry_budget_percent)),
         *_given("--max-queued-tokens", model.gateway.max_queued_tokens),
         *_given("--api-keys-file", place.api_keys_file),
         *_everywhere(model, place),
     ]
+
+
+def _engines(place: GatewayPlace) -> list[str]:
+    if place.engines_service is not None:
+        return ["--engines-service", place.engines_service]
+    return ["--engines", ",".join(place.engines)]
 
 
 def _everywhere(model: EmbeddingModel, place: Place) -> list[str]:

@@ -35,6 +35,16 @@ def with_defaults(value: Any, schema: Schema) -> Any:
     return {key: with_defaults(inner, properties.get(key, values_schema)) for key, inner in (value | defaults).items()}
 
 
+def pruned(value: Any, schema: Schema) -> Any:
+    """The value without the fields that the schema does not know."""
+    if isinstance(value, list):
+        return [pruned(item, schema.get("items", {})) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = ((key, inner, rules) for key, inner, rules in children(value, schema) if rules is not None)
+    return {key: pruned(inner, rules) for key, inner, rules in known}
+
+
 def problems(value: Any, schema: Schema) -> list[str]:
     """What is wrong with types, bounds and required fields, a line each, in the order of the value's fields."""
     errors = _Validator(_json_schema(schema)).iter_errors(value)

@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trellis_operator.digest import model_digest
+from trellis_operator.engine_spec import Engine
+from trellis_operator.gateway_spec import Gateway
 from trellis_operator.source import Source, source_from
+
+RESTART_ANNOTATION = "trellis.dev/restart"
+"""Whatever a person writes there: another text makes the pods anew, as this operator would make them."""
 
 
 @dataclass(frozen=True)
@@ -21,51 +27,86 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Engine:
-    """How engines run. Fields that are None were not set: the engine's own default holds."""
+class Cache:
+    """A volume that is made for a model's weights.
 
-    replicas: int
-    accelerated: bool
-    attention_backend: str
-    max_batch_tokens: int | None
-    ready_timeout_s: int
-    drain_delay_s: int
-    drain_timeout_s: int
+    Attributes:
+        size: a quantity, e.g. 20Gi.
+        storage_class: None takes the cluster's default.
+        access_mode: ReadWriteMany or ReadWriteOnce.
+    """
+
+    size: str
+    storage_class: str | None
+    access_mode: str
 
 
 @dataclass(frozen=True)
-class Gateway:
-    """How gateways run. Fields that are None were not set: the gateway's own default holds."""
+class Download:
+    """When a download is given up."""
 
-    replicas: int
-    max_queued_tokens: int | None
-    retry_budget_percent: int
-    api_keys_secret: str | None
+    deadline_s: int
+    stall_s: int
 
 
 @dataclass(frozen=True)
 class EmbeddingModel:
-    """One manifest. `embedding` is `spec.embedding` as it was written, for the programs that read it."""
+    """One manifest.
+
+    Attributes:
+        namespace: empty where the manifest says none.
+        uid: of the object in a cluster; empty elsewhere.
+        generation: of the spec in a cluster; 0 elsewhere.
+        embedding: `spec.embedding` as it was written, for the programs that read it.
+        cache: None keeps weights on each pod's own disk.
+        scheduling: `spec.scheduling` as it was written.
+        pod_monitor: auto, enabled or disabled.
+        max_unavailable: pods of each kind that a drain of nodes may take at once.
+        restart: what a person wrote into the annotation that makes pods anew.
+        digest: of everything that changes vectors.
+        spec: all of it, with its defaults.
+    """
 
     name: str
+    namespace: str
+    uid: str
+    generation: int
     model: Model
     embedding: Mapping[str, Any]
+    cache: Cache | None
+    download: Download
     engine: Engine
     gateway: Gateway
+    scheduling: Mapping[str, Any]
+    pod_monitor: str
+    max_unavailable: int
     suspended: bool
+    restart: str
+    digest: str
+    spec: Mapping[str, Any]
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> "EmbeddingModel":
         """Read a body that is valid and has its defaults."""
-        spec = body["spec"]
-        name = body["metadata"]["name"]
+        spec, metadata = body["spec"], body["metadata"]
         return cls(
-            name=name,
-            model=_model(spec["model"], name),
+            name=metadata["name"],
+            namespace=metadata.get("namespace", ""),
+            uid=metadata.get("uid", ""),
+            generation=metadata.get("generation", 0),
+            model=_model(spec["model"], metadata["name"]),
             embedding=spec.get("embedding", {}),
-            engine=_engine(spec["engine"]),
-            gateway=_gateway(spec["gateway"]),
+            cache=_cache(spec["cache"]),
+            download=_download(spec["cache"]["download"]),
+            engine=Engine.from_spec(spec["engine"]),
+            gateway=Gateway.from_spec(spec["gateway"]),
+            scheduling=spec.get("scheduling", {}),
+            pod_monitor=spec["monitoring"]["podMonitor"],
+            max_unavailable=spec["disruption"]["maxUnavailable"],
             suspended=spec["suspend"],
+            restart=(metadata.get("annotations") or {}).get(RESTART_ANNOTATION, ""),
+            digest=model_digest(spec),
+            spec=spec,
         )
 
 
@@ -77,22 +118,16 @@ def _model(spec: Mapping[str, Any], name: str) -> Model:
     )
 
 
-def _engine(spec: Mapping[str, Any]) -> Engine:
-    return Engine(
-        replicas=spec["replicas"],
-        accelerated="accelerator" in spec,
-        attention_backend=spec["attentionBackend"],
-        max_batch_tokens=spec.get("batching", {}).get("maxBatchTokens"),
-        ready_timeout_s=spec["warmup"]["timeoutSeconds"],
-        drain_delay_s=spec["drain"]["delaySeconds"],
-        drain_timeout_s=spec["drain"]["timeoutSeconds"],
+def _cache(spec: Mapping[str, Any]) -> Cache | None:
+    claim = spec.get("persistentVolumeClaim")
+    if claim is None:
+        return None
+    return Cache(
+        size=str(claim["size"]),
+        storage_class=claim.get("storageClassName"),
+        access_mode=claim["accessMode"],
     )
 
 
-def _gateway(spec: Mapping[str, Any]) -> Gateway:
-    return Gateway(
-        replicas=spec["replicas"],
-        max_queued_tokens=spec.get("maxQueuedTokens"),
-        retry_budget_percent=spec["loadBalancing"]["retryBudgetPercent"],
-        api_keys_secret=spec.get("apiKeysSecretRef", {}).get("name"),
-    )
+def _download(spec: Mapping[str, Any]) -> Download:
+    return Download(deadline_s=spec["deadlineSeconds"], stall_s=spec["stallSeconds"])

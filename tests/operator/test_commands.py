@@ -31,6 +31,7 @@ GATEWAY = GatewayPlace(
     listen="0.0.0.0:8080",
     drain_delay_s=10,
     engines=["a:1", "b:2"],
+    engines_service=None,
     api_keys_file="/keys",
 )
 SETTING = Setting(
@@ -67,6 +68,12 @@ def test_a_gateway_is_told_what_the_manifest_says_about_gateways(full: Body) -> 
         *("--embedding", "/etc/trellis/embedding.json", "--model-digest", "sha256:1"),
         *("--drain-delay-seconds", "10", "--drain-timeout-seconds", "60"),
     ]
+
+
+def test_a_gateway_in_a_cluster_finds_its_engines_by_their_service(full: Body) -> None:
+    command = gateway_command(model_of(full), dataclasses.replace(GATEWAY, engines=[], engines_service="search/qwen"))
+    assert command[command.index("--engines-service") + 1] == "search/qwen"
+    assert "--engines" not in command
 
 
 def test_what_the_manifest_leaves_open_is_left_to_the_programs(minimal: Body) -> None:

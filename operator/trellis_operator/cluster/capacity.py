@@ -1,0 +1,33 @@
+"""Looks for free accelerators when a rollout asks: two lists, shared by all who ask within a few seconds."""
+
+import asyncio
+import time
+from typing import Any
+
+from trellis_operator.cluster.api import Api
+from trellis_operator.kinds import NODE, POD
+from trellis_operator.plan.capacity import free_accelerators
+from trellis_operator.spec import EmbeddingModel
+
+Object = dict[str, Any]
+
+_KEPT_S = 3.0
+
+
+class Capacity:
+    """Nodes and the pods that run on them."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._lock = asyncio.Lock()
+        self._seen: tuple[float, list[Object], list[Object]] | None = None
+
+    async def free(self, model: EmbeddingModel) -> int:
+        """Accelerators that a new engine of the model could have now."""
+        async with self._lock:
+            if self._seen is None or time.monotonic() - self._seen[0] > _KEPT_S:
+                nodes = await self._api.list(NODE.path())
+                running = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+                pods = await self._api.list(POD.path(), fieldSelector=running)
+                self._seen = (time.monotonic(), nodes["items"], pods["items"])
+        return free_accelerators(model, self._seen[1], self._seen[2])

@@ -1,0 +1,49 @@
+"""What an API server answers that is not what was asked for. The one door of foreign errors at this edge.
+
+OperatorError
+├── RefusedError         it understood and said no: quota, admission, rights, an invalid field, a conflict
+├── AwayError            it did not answer, or could not; asking again later may help
+└── FencedError     (in `fence`) nothing was sent
+"""
+
+from typing import Any
+
+from trellis_operator.errors import OperatorError
+
+_AWAY = {408, 429, 500, 502, 503, 504}
+
+
+class RefusedError(OperatorError):
+    """The API server said no.
+
+    Attributes:
+        code: of HTTP.
+        reason: of the Status object, e.g. Forbidden.
+        message: of the Status object.
+    """
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(f"{code} {reason}: {message}")
+        self.code, self.reason, self.message = code, reason, message
+
+
+class AwayError(OperatorError):
+    """The API server did not answer, or could not now.
+
+    Attributes:
+        retry_after_s: when it asked to be asked again; 0 where it did not say.
+    """
+
+    def __init__(self, message: str, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+def error_of(code: int, status: Any, retry_after: str | None) -> RefusedError | AwayError:
+    """The error of an answer that is no success."""
+    told = status if isinstance(status, dict) else {}
+    reason, message = str(told.get("reason") or ""), str(told.get("message") or "")
+    if code in _AWAY:
+        seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
+        return AwayError(f"{code} {reason}: {message}", seconds)
+    return RefusedError(code, reason, message)

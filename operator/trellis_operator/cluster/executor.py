@@ -1,0 +1,73 @@
+"""Carries out a plan: one write an action, and what the API server did not take as values.
+
+An object that is not known to be there is looked up before the first apply: apply by force would take over one of that
+name that belongs to someone else, and our deletion would take it along.
+"""
+
+import logging
+import time
+from typing import Any
+
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.errors import RefusedError
+from trellis_operator.cluster.memory import Memory
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.store import Key, Store, owned_by
+from trellis_operator.kinds import BY_NAME
+from trellis_operator.plan.drift import difference
+from trellis_operator.plan.plan import DELETE, Action, Plan, fingerprint
+from trellis_operator.status.refusal import Refusal, name_taken, refusal
+
+Object = dict[str, Any]
+log = logging.getLogger(__name__)
+
+
+class Executor:
+    """Writes children."""
+
+    def __init__(self, api: Api, store: Store, metrics: Metrics) -> None:
+        self._api, self._store, self._metrics = api, store, metrics
+
+    async def carry_out(self, plan: Plan, key: Key, uid: str, memory: Memory) -> list[Action]:
+        """Do what patience allows now; returns what was done.
+
+        Raises:
+            AwayError: the API server is away; the rest is done at the next visit.
+            FencedError: this process may not write any more.
+        """
+        done = []
+        for action in plan.actions:
+            now = time.monotonic()
+            if not memory.patience.allows(action, now):
+                continue
+            self._metrics.action(action.target[0], action.verb)
+            refused = await self._write(action, key, uid, memory)
+            memory.patience.tried(action, now, refused)
+            level = logging.INFO if refused is None else logging.WARNING
+            log.log(level, "%s/%s: %s%s", *key, action, f"; {refused.message}" if refused else "")
+            if refused is None:
+                done.append(action)
+        return done
+
+    async def _write(self, action: Action, key: Key, uid: str, memory: Memory) -> Refusal | None:
+        kind = BY_NAME[action.target[0]]
+        path = kind.path(key[0], action.target[1])
+        try:
+            if action.verb == DELETE:
+                await self._api.delete(path, action.uid)
+                return None
+            if action.reason == "absent" and (taken := await self._taken(path, action, uid)):
+                return taken
+            seen = await self._api.apply(path, action.body)
+        except RefusedError as error:
+            return refusal(action.target, error.code, error.message)
+        self._store.put(kind, seen)
+        if difference(action.body, seen) is None:
+            memory.left_alone.pop(action.target, None)
+        else:
+            memory.left_alone[action.target] = fingerprint(action.body, seen)
+        return None
+
+    async def _taken(self, path: str, action: Action, uid: str) -> Refusal | None:
+        there = await self._api.get(path)
+        return None if there is None or owned_by(there, uid) else name_taken(action.target)

@@ -1,0 +1,103 @@
+"""One watch of one kind for all models: a list, then its changes, for ever.
+
+A watch is a hint. A new list replaces what is known, so what was missed is found: on 410, after an error, and every few
+minutes in any case.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.errors import AwayError, RefusedError
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.desired.names import MANAGED_BY, MANAGER
+from trellis_operator.kinds import Kind
+
+Object = dict[str, Any]
+log = logging.getLogger(__name__)
+
+_SELECTOR = f"{MANAGED_BY}={MANAGER}"
+_PAGE = 500
+_RELIST_S = 600.0
+_WATCH_S = 290
+_SILENCE_S = 80.0
+"""Bookmarks come every minute, so a watch that says nothing for longer is dead."""
+_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 15.0
+
+
+class Target(Protocol):
+    """Who keeps what an informer sees."""
+
+    def replace(self, kind: Kind, namespace: str | None, items: list[Object]) -> None:
+        """All objects of the kind."""
+
+    def put(self, kind: Kind, item: Object) -> None:
+        """One that is new or changed."""
+
+    def drop(self, kind: Kind, item: Object) -> None:
+        """One that is gone."""
+
+
+class Informer:
+    """Follows the objects of one kind that carry our label."""
+
+    def __init__(self, api: Api, kind: Kind, namespace: str | None, target: Target, metrics: Metrics) -> None:
+        self._api, self._kind, self._namespace, self._target, self._metrics = api, kind, namespace, target, metrics
+        self._path = kind.path(namespace)
+        self.synced = asyncio.Event()
+        """Set once the first list was taken in."""
+
+    async def run(self) -> None:
+        """Follow until cancelled. No answer of the API server ends it."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                version = await self._list()
+                pause_s = _FIRST_PAUSE_S
+                why = await self._follow(version)
+            except (AwayError, RefusedError) as error:
+                why = "away" if isinstance(error, AwayError) else "error"
+                log.warning("watch of %s: %s; next try in %.1f s", self._kind.plural, error, pause_s)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
+                pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+            self._metrics.restart(self._kind.name, why)
+
+    async def _list(self) -> str:
+        items: list[Object] = []
+        query = {"labelSelector": _SELECTOR, "limit": str(_PAGE)}
+        while True:
+            page = await self._api.list(self._path, **query)
+            items += page["items"]
+            following = page["metadata"].get("continue")
+            if not following:
+                break
+            query["continue"] = following
+        self._target.replace(self._kind, self._namespace, items)
+        self.synced.set()
+        return str(page["metadata"]["resourceVersion"])
+
+    async def _follow(self, version: str) -> str:
+        """Watch, and watch on where a watch ends by itself; returns why a new list is needed."""
+        relist_at = time.monotonic() + _RELIST_S * random.uniform(0.8, 1.2)  # noqa: S311
+        while time.monotonic() < relist_at:
+            query = {"labelSelector": _SELECTOR, "resourceVersion": version, "allowWatchBookmarks": "true"}
+            events = self._api.watch(self._path, _SILENCE_S, timeoutSeconds=str(_WATCH_S), **query)
+            async for event in events:
+                if event["type"] == "ERROR":
+                    return "expired" if event["object"].get("code") == 410 else "error"
+                version = event["object"]["metadata"]["resourceVersion"]
+                self._take(event["type"], event["object"])
+        return "relist"
+
+    def _take(self, change: str, item: Object) -> None:
+        takers: dict[str, Callable[[Kind, Object], None]] = {
+            "ADDED": self._target.put,
+            "MODIFIED": self._target.put,
+            "DELETED": self._target.drop,
+        }
+        if change in takers:
+            takers[change](self._kind, item)

@@ -1,0 +1,59 @@
+"""All watches of children: one a kind (and a namespace, where only some are looked after), for all models."""
+
+import asyncio
+from collections.abc import Iterable
+
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.informer import Informer, Target
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.kinds import CHILDREN, POD, Kind
+
+
+class Informers:
+    """The informers of an operator. Optional kinds come and go with what the API server knows."""
+
+    def __init__(self, api: Api, namespaces: Iterable[str], target: Target, metrics: Metrics) -> None:
+        self._api, self._target, self._metrics = api, target, metrics
+        self._namespaces: list[str | None] = list(namespaces) or [None]
+        self._running: dict[str, list[tuple[Informer, asyncio.Task[None]]]] = {}
+        self._failed: asyncio.Queue[BaseException] = asyncio.Queue()
+
+    def follow(self, served: frozenset[str]) -> None:
+        """Begin with kinds that are served and not followed yet, and end with those that are served no more."""
+        wanted = {kind.name: kind for kind in (*CHILDREN, POD) if not kind.optional or kind.name in served}
+        for name in set(self._running) - set(wanted):
+            for _, task in self._running.pop(name):
+                task.cancel()
+        for name in set(wanted) - set(self._running):
+            self._running[name] = [self._begin(wanted[name], namespace) for namespace in self._namespaces]
+
+    async def wait_synced(self) -> None:
+        """Wait until each has its first list."""
+        await asyncio.gather(*(informer.synced.wait() for informer, _ in self._all()))
+
+    @property
+    def synced(self) -> bool:
+        """Whether each has its first list."""
+        return bool(self._running) and all(informer.synced.is_set() for informer, _ in self._all())
+
+    async def run(self) -> None:
+        """Stay until cancelled; then end all. An informer that ends by itself had a fault: it is raised."""
+        try:
+            raise await self._failed.get()
+        finally:
+            for _, task in self._all():
+                task.cancel()
+
+    def _begin(self, kind: Kind, namespace: str | None) -> tuple[Informer, asyncio.Task[None]]:
+        informer = Informer(self._api, kind, namespace, self._target, self._metrics)
+        task = asyncio.create_task(informer.run())
+        task.add_done_callback(self._ended)
+        return informer, task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._failed.put_nowait(error)
+
+    def _all(self) -> list[tuple[Informer, asyncio.Task[None]]]:
+        return [each for running in self._running.values() for each in running]

@@ -1,0 +1,43 @@
+"""What is remembered of one model between visits. All of it may be lost: the next visit only costs a little more."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from trellis_operator import crd, schema
+from trellis_operator.cluster.patience import Patience
+from trellis_operator.plan.observed import Ref
+from trellis_operator.spec import EmbeddingModel
+
+Object = dict[str, Any]
+
+
+@dataclass
+class Memory:
+    """Of one model.
+
+    Attributes:
+        patience: with objects that do not stay as they were applied.
+        left_alone: fingerprints of objects that come out of the API server otherwise than we apply them.
+        status_said: the last status that was written.
+        status_seen: what came out of it; an older CRD drops fields.
+    """
+
+    patience: Patience = field(default_factory=Patience)
+    left_alone: dict[Ref, str] = field(default_factory=dict)
+    status_said: Object | None = None
+    status_seen: Object | None = None
+    _parsed: tuple[object, EmbeddingModel] | None = None
+
+    def model(self, body: Object) -> EmbeddingModel:
+        """The model of a body; read anew only where it says something else.
+
+        The API server has checked it, perhaps against another version of the CRD: fields that this version does not
+        know are left out, and what it misses has its default.
+        """
+        metadata = body["metadata"]
+        told = (metadata["uid"], metadata.get("generation"), metadata.get("annotations"))
+        if self._parsed is None or self._parsed[0] != told:
+            rules = crd.schema()["properties"]["spec"]
+            spec = schema.with_defaults(schema.pruned(body["spec"], rules), rules)
+            self._parsed = (told, EmbeddingModel.from_body({"metadata": metadata, "spec": spec}))
+        return self._parsed[1]

@@ -1,0 +1,161 @@
+"""One visit to one model: look, decide, do, tell. A visit to a model that is as it should be writes nothing.
+
+The decisions are `desired`, `plan` and `status`; this file only carries values between them and the API server.
+"""
+
+import dataclasses
+import datetime
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.capacity import Capacity
+from trellis_operator.cluster.errors import RefusedError
+from trellis_operator.cluster.events import Events
+from trellis_operator.cluster.executor import Executor
+from trellis_operator.cluster.memory import Memory
+from trellis_operator.cluster.models import Models
+from trellis_operator.cluster.secrets import secret_hashes
+from trellis_operator.cluster.store import Key, Store
+from trellis_operator.desired import names
+from trellis_operator.desired.all import desired, missing_kinds, secret_names
+from trellis_operator.desired.child import Object
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.kinds import DEPLOYMENT, EMBEDDING_MODEL
+from trellis_operator.plan import rollout
+from trellis_operator.plan.hold import digest_in_force, hold
+from trellis_operator.plan.observed import Observed
+from trellis_operator.plan.plan import Action, plan
+from trellis_operator.spec import EmbeddingModel
+from trellis_operator.status.condition import Condition, changed
+from trellis_operator.status.status import conditions, status
+from trellis_operator.status.view import View, is_true, view
+
+log = logging.getLogger(__name__)
+
+CONVERGED, CHANGED, REFUSED, GONE, STALE = "converged", "changed", "refused", "gone", "stale"
+
+
+@dataclasses.dataclass
+class Visitor:
+    """Visits models.
+
+    Attributes:
+        setting: asked at each visit, since the kinds that an API server knows may change.
+    """
+
+    api: Api
+    store: Store
+    models: Models
+    setting: Callable[[], ClusterSetting]
+    capacity: Capacity
+    executor: Executor
+    events: Events
+    memories: dict[Key, Memory] = dataclasses.field(default_factory=dict)
+
+    async def visit(self, key: Key) -> str:
+        """Bring a model and its status to what they should be, as far as can be; returns the outcome.
+
+        Raises:
+            AwayError, FencedError: see `errors`; the visit is to be repeated.
+        """
+        body = self.models.get(key)
+        if body is None or "deletionTimestamp" in body["metadata"]:
+            self.memories.pop(key, None)
+            return GONE
+        memory = self.memories.setdefault(key, Memory())
+        model = memory.model(body)
+        secrets = await secret_hashes(self.api, key[0], secret_names(model))
+        observed = self.store.observed(key, model.uid)
+        model = dataclasses.replace(model, digest=digest_in_force(model, observed))
+        todo = plan(await self._wanted(model, observed, secrets), observed, memory.left_alone)
+        if todo and not await self._is_current(key, body):
+            return STALE
+        done = await self.executor.carry_out(todo, key, model.uid, memory)
+        seen = self._view(model, secrets, memory, {action.target for action in todo.actions})
+        written = await self._tell(model, seen, memory, body, done)
+        if seen.refusals:
+            return REFUSED
+        return CHANGED if done or written else CONVERGED
+
+    def next_try_s(self, key: Key) -> float | None:
+        """Seconds until something that is held back in a model may be tried again."""
+        memory = self.memories.get(key)
+        return memory.patience.next_try(time.monotonic()) if memory else None
+
+    async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:
+        waits = not _is_downloaded(model, observed, secrets)
+        wanted = hold(desired(model, self.setting(), secrets), observed, waits)
+        return [await self._with_strategy(model, each, observed) for each in wanted]
+
+    async def _with_strategy(self, model: EmbeddingModel, each: Object, observed: Observed) -> Object:
+        if (each["kind"], each["metadata"]["name"]) != (DEPLOYMENT.name, names.engine(model)):
+            return each
+        seen = observed.get(DEPLOYMENT, names.engine(model))
+        free = await self.capacity.free(model) if rollout.needs_capacity(model, each, seen) else None
+        return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, free)}}
+
+    async def _is_current(self, key: Key, body: Object) -> bool:
+        """Whether the model is still what we took it for: what a watch told may be old, or the model gone."""
+        now = await self.api.get(EMBEDDING_MODEL.path(*key))
+        if now is None:
+            self.models.drop(key)
+            return False
+        self.models.put(now)
+        same = all(now["metadata"].get(field) == body["metadata"].get(field) for field in ("uid", "generation"))
+        return same and "deletionTimestamp" not in now["metadata"]
+
+    def _view(self, model: EmbeddingModel, secrets: dict[str, str], memory: Memory, open_targets: set[Any]) -> View:
+        return view(
+            model,
+            self.store.observed((model.namespace, model.name), model.uid),
+            secrets,
+            refusals=memory.patience.refusals(open_targets),
+            missing_secrets=[name for name in secret_names(model) if name not in secrets],
+            missing_kinds=missing_kinds(model, self.setting()),
+            contested=memory.patience.contested(time.monotonic()),
+        )
+
+    async def _tell(self, model: EmbeddingModel, seen: View, memory: Memory, body: Object, done: list[Action]) -> bool:
+        """Write the status where it differs, and post events; returns whether it was written."""
+        body = self.models.get((model.namespace, model.name)) or body
+        before = body.get("status", {})
+        said = conditions(seen)
+        wanted = status(seen, said, before, _now())
+        news: list[Condition] = []
+        # A CRD of another version may keep a status otherwise than it was written: that is no difference.
+        settled = wanted == memory.status_said and before == memory.status_seen
+        written = wanted != before and not settled and await self._write_status(model, wanted, memory)
+        if written:
+            news = changed(said, before.get("conditions", []))
+        await self.events.tell(model, done, news)
+        return written
+
+    async def _write_status(self, model: EmbeddingModel, wanted: Object, memory: Memory) -> bool:
+        body = {
+            "apiVersion": EMBEDDING_MODEL.api_version,
+            "kind": EMBEDDING_MODEL.name,
+            # With its uid: the status of a model is not for another one of that name.
+            "metadata": {"name": model.name, "namespace": model.namespace, "uid": model.uid},
+            "status": wanted,
+        }
+        try:
+            now = await self.api.apply(EMBEDDING_MODEL.path(model.namespace, model.name, "status"), body)
+        except RefusedError as error:
+            log.warning("%s/%s: its status was not taken: %s", model.namespace, model.name, error)
+            return False
+        self.models.put(now)
+        memory.status_said, memory.status_seen = wanted, now.get("status", {})
+        return True
+
+
+def _is_downloaded(model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> bool:
+    """Whether pods would find the weights."""
+    job = view(model, observed, dict(secrets))
+    return job.job_name is None or is_true(job.job, "Complete")
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,69 @@
+"""All objects of one model, as this operator would make them today, were nothing there yet."""
+
+from collections.abc import Iterator, Mapping
+
+from trellis_operator.desired import accounts, budgets, config_map, download, monitor, names, network, route, services
+from trellis_operator.desired.autoscaler import autoscaler
+from trellis_operator.desired.child import Object
+from trellis_operator.desired.engine import engine
+from trellis_operator.desired.gateway import gateway
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.kinds import BY_NAME, CHILDREN, HTTP_ROUTE, POD_MONITOR
+from trellis_operator.spec import EmbeddingModel
+
+_ORDER = {kind.name: place for place, kind in enumerate(CHILDREN)}
+
+
+def desired(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> list[Object]:
+    """The objects, in the order in which they are to be applied.
+
+    Args:
+        model: what is asked for.
+        setting: what the cluster and the operator's flags add.
+        secrets: hashes of contents by name of the Secret; one that does not exist is absent.
+    """
+    return sorted(_objects(model, setting, secrets), key=lambda each: _ORDER[each["kind"]])
+
+
+def secret_names(model: EmbeddingModel) -> list[str]:
+    """The Secrets whose contents matter: two at most."""
+    named = {model.gateway.api_keys_secret, download.secret_name(model) if names.is_downloaded(model) else None}
+    return sorted(name for name in named if name)
+
+
+def _objects(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> Iterator[Object]:
+    yield accounts.engine_account(model)
+    yield accounts.gateway_account(model)
+    yield accounts.gateway_role(model)
+    yield accounts.gateway_role_binding(model)
+    yield config_map.config_map(model)
+    yield services.engines_service(model)
+    yield services.gateway_service(model)
+    yield network.engine_policy(model)
+    yield budgets.engine_budget(model)
+    yield budgets.gateway_budget(model)
+    yield engine(model, setting)
+    yield gateway(model, setting, secrets)
+    yield from _when_asked(model, setting, secrets)
+
+
+def _when_asked(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> Iterator[Object]:
+    if model.cache is not None and names.is_downloaded(model):
+        yield download.claim(model, model.cache)
+        yield download.download_job(model, setting, secrets)
+    if model.engine.autoscaling is not None and not model.suspended:
+        yield autoscaler(model, model.engine.autoscaling)
+    if _wants_monitor(model, setting):
+        yield monitor.pod_monitor(model)
+    if model.gateway.http_route is not None and HTTP_ROUTE.name in setting.served:
+        yield route.http_route(model, model.gateway.http_route)
+
+
+def _wants_monitor(model: EmbeddingModel, setting: ClusterSetting) -> bool:
+    return model.pod_monitor != "disabled" and POD_MONITOR.name in setting.served
+
+
+def missing_kinds(model: EmbeddingModel, setting: ClusterSetting) -> list[str]:
+    """Kinds that the manifest asks for by name and that the API server does not know."""
+    asked = {POD_MONITOR.name: model.pod_monitor == "enabled", HTTP_ROUTE.name: model.gateway.http_route is not None}
+    return [kind for kind, wanted in asked.items() if wanted and kind not in setting.served and kind in BY_NAME]

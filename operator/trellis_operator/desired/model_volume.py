@@ -1,0 +1,78 @@
+"""How the model gets to `/models/model` in a pod, read-only: mounted, copied or fetched, as its source says."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from trellis_operator.desired import fetch, names
+from trellis_operator.desired.pod import container
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.source import ImageSource, PvcSource
+from trellis_operator.spec import EmbeddingModel
+
+Object = dict[str, Any]
+
+FOLDER = "/models/model"
+_ROOT = "/models"
+_VOLUME = "model"
+
+
+@dataclass(frozen=True)
+class ModelVolume:
+    """What a pod needs to have the model.
+
+    Attributes:
+        volume: of the pod.
+        mount: of the program's container.
+        before: containers that run before it.
+    """
+
+    volume: Object
+    mount: Object
+    before: tuple[Object, ...] = ()
+
+
+def model_volume(model: EmbeddingModel, setting: ClusterSetting, part: str = "all") -> ModelVolume:
+    """The volume of a pod that needs `part` of the model: all of it, or its tokenizer."""
+    source = model.model.source
+    if isinstance(source, PvcSource):
+        return _claim(source.claim, source.path)
+    if names.is_downloaded(model):
+        return _claim(names.model_claim(model), source_hash(model))
+    if isinstance(source, ImageSource):
+        return _image(source, setting)
+    return _own_disk(fetch.fetch_container(model, setting, FOLDER, _root(), part))
+
+
+def source_hash(model: EmbeddingModel) -> str:
+    """The folder of a source in a volume that may hold those of several."""
+    return names.short_hash(model.spec["model"]["source"])
+
+
+def _claim(claim: str, path: str) -> ModelVolume:
+    return ModelVolume(
+        volume={"name": _VOLUME, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}},
+        mount=_mount(path),
+    )
+
+
+def _image(source: ImageSource, setting: ClusterSetting) -> ModelVolume:
+    if setting.image_volumes:
+        image = {"reference": source.reference, "pullPolicy": setting.pull_policy}
+        return ModelVolume(volume={"name": _VOLUME, "image": image}, mount=_mount(source.path))
+    copy = ["cp", "-a", "-T", f"/{source.path.strip('/')}", FOLDER]
+    return _own_disk(container("copy", source.reference, setting, copy, [_root()]))
+
+
+def _own_disk(before: Object) -> ModelVolume:
+    return ModelVolume(volume={"name": _VOLUME, "emptyDir": {}}, mount=_root() | {"readOnly": True}, before=(before,))
+
+
+def _root() -> Object:
+    return {"name": _VOLUME, "mountPath": _ROOT}
+
+
+def _mount(path: str) -> Object:
+    """The folder `path` of the volume; the whole volume has no subPath."""
+    mount: Object = {"name": _VOLUME, "mountPath": FOLDER, "readOnly": True}
+    inner = path.strip("/").removeprefix("./")
+    return mount if inner in ("", ".") else mount | {"subPath": inner}

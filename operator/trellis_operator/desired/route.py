@@ -1,0 +1,24 @@
+"""The HTTPRoute: how a Gateway API gateway reaches the model from outside. Only where a manifest asks for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trellis_operator.desired import names
+from trellis_operator.desired.child import Object, child
+from trellis_operator.kinds import HTTP_ROUTE
+from trellis_operator.spec import EmbeddingModel
+
+
+def http_route(model: EmbeddingModel, asked: Mapping[str, Any]) -> Object:
+    """All paths to the gateways' Service."""
+    return child(
+        HTTP_ROUTE,
+        model,
+        model.name,
+        names.GATEWAY,
+        spec={
+            "parentRefs": [dict(parent) for parent in asked["parentRefs"]],
+            **({"hostnames": list(asked["hostnames"])} if asked.get("hostnames") else {}),
+            "rules": [{"backendRefs": [{"name": names.service(model), "port": 80}]}],
+        },
+    )

@@ -1,0 +1,24 @@
+"""What a cluster and the operator's flags add to a spec. Never knows one model."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ClusterSetting:
+    """Where and with which images pods are made.
+
+    Attributes:
+        engine_image: of engines.
+        gateway_image: of gateways.
+        fetch_image: of what fetches models: the operator's own.
+        pull_policy: Always, IfNotPresent or Never.
+        image_volumes: whether nodes mount container images as volumes.
+        served: names of the optional kinds that the API server knows.
+    """
+
+    engine_image: str
+    gateway_image: str
+    fetch_image: str
+    pull_policy: str = "IfNotPresent"
+    image_volumes: bool = False
+    served: frozenset[str] = frozenset()

@@ -1,0 +1,76 @@
+"""`spec.engine` as a frozen value. Never knows a process or a pod."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Autoscaling:
+    """How engines are scaled by the tokens that wait for them.
+
+    Attributes:
+        target_queued_tokens: waiting tokens an engine.
+        scale_down_stabilization_s: how long fewer engines must suffice before some are taken away.
+    """
+
+    min_replicas: int
+    max_replicas: int
+    target_queued_tokens: int
+    scale_down_stabilization_s: int
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How engines run. Fields that are None were not set: the engine's own default holds.
+
+    Attributes:
+        accelerator: the resource that each engine gets one of; None runs on the CPU.
+        resources: requests and limits, as in a container.
+        ready_timeout_s: for loading and warming.
+        rollout_strategy: auto, surge or inPlace.
+        progress_deadline_s: a rollout without progress is then reported as failed.
+    """
+
+    replicas: int
+    autoscaling: Autoscaling | None
+    accelerator: str | None
+    resources: Mapping[str, Any]
+    attention_backend: str
+    max_batch_tokens: int | None
+    ready_timeout_s: int
+    rollout_strategy: str
+    progress_deadline_s: int
+    drain_delay_s: int
+    drain_timeout_s: int
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether engines have a device of their own."""
+        return self.accelerator is not None
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> "Engine":
+        """Read `spec.engine`, valid and with its defaults."""
+        return cls(
+            replicas=spec["replicas"],
+            autoscaling=_autoscaling(spec["autoscaling"]) if "autoscaling" in spec else None,
+            accelerator=spec.get("accelerator", {}).get("resourceName"),
+            resources=spec.get("resources", {}),
+            attention_backend=spec["attentionBackend"],
+            max_batch_tokens=spec.get("batching", {}).get("maxBatchTokens"),
+            ready_timeout_s=spec["warmup"]["timeoutSeconds"],
+            rollout_strategy=spec["rollout"]["strategy"],
+            progress_deadline_s=spec["rollout"]["progressDeadlineSeconds"],
+            drain_delay_s=spec["drain"]["delaySeconds"],
+            drain_timeout_s=spec["drain"]["timeoutSeconds"],
+        )
+
+
+def _autoscaling(spec: Mapping[str, Any]) -> Autoscaling:
+    return Autoscaling(
+        min_replicas=spec["minReplicas"],
+        max_replicas=spec["maxReplicas"],
+        target_queued_tokens=spec["targetQueuedTokens"],
+        scale_down_stabilization_s=spec["scaleDownStabilizationSeconds"],
+    )

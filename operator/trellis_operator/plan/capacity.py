@@ -1,0 +1,50 @@
+"""How many accelerators a new engine could have: those of nodes that it may run on, less those taken. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trellis_operator.desired.quantity import quantity
+from trellis_operator.spec import EmbeddingModel
+
+Object = dict[str, Any]
+
+_ENDED = {"Succeeded", "Failed"}
+
+
+def free_accelerators(model: EmbeddingModel, nodes: Iterable[Object], pods: Iterable[Object]) -> int:
+    """Count what is free on nodes that take engines of the model."""
+    resource = model.engine.accelerator or ""
+    taken: dict[str, int] = {}
+    for pod in pods:
+        node = pod["spec"].get("nodeName", "")
+        if node and pod.get("status", {}).get("phase") not in _ENDED:
+            taken[node] = taken.get(node, 0) + _asked(pod, resource)
+    fitting = [node for node in nodes if _takes(node, model.scheduling)]
+    return sum(max(0, _allocatable(node, resource) - taken.get(node["metadata"]["name"], 0)) for node in fitting)
+
+
+def _allocatable(node: Object, resource: str) -> int:
+    return int(quantity(node.get("status", {}).get("allocatable", {}).get(resource, "0")) or 0)
+
+
+def _asked(pod: Object, resource: str) -> int:
+    limits = (each.get("resources", {}).get("limits", {}) for each in pod["spec"].get("containers", []))
+    return sum(int(quantity(each.get(resource, "0")) or 0) for each in limits)
+
+
+def _takes(node: Object, scheduling: Mapping[str, Any]) -> bool:
+    """Whether a node is ready, not cordoned, has the labels that are asked for, and no taint that is not tolerated."""
+    spec, labels = node.get("spec", {}), node["metadata"].get("labels", {})
+    conditions = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions", [])}
+    if spec.get("unschedulable") or conditions.get("Ready") != "True":
+        return False
+    if any(labels.get(key) != value for key, value in scheduling.get("nodeSelector", {}).items()):
+        return False
+    taints = [taint for taint in spec.get("taints", []) if taint["effect"] != "PreferNoSchedule"]
+    return all(any(_tolerates(each, taint) for each in scheduling.get("tolerations", [])) for taint in taints)
+
+
+def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    if toleration.get("effect") not in (None, taint["effect"]) or toleration.get("key") not in (None, taint["key"]):
+        return False
+    return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("value", "")

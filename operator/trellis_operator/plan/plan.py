@@ -1,0 +1,97 @@
+"""The plan: which objects to apply and which to delete, each with its reason. Empty where all is as wanted."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from trellis_operator.desired.child import Object
+from trellis_operator.desired.deployment import TEMPLATE
+from trellis_operator.kinds import BY_NAME, DEPLOYMENT
+from trellis_operator.plan.drift import difference
+from trellis_operator.plan.observed import Observed, Ref, all_settled, ref
+
+APPLY = "apply"
+DELETE = "delete"
+
+
+@dataclass(frozen=True)
+class Action:
+    """One write.
+
+    Attributes:
+        verb: apply or delete.
+        target: kind and name.
+        reason: `absent`, the path of a field that differs, or why it goes.
+        body: of what is applied; empty for a deletion.
+        uid: of what is deleted, so that nothing newer of that name is.
+    """
+
+    verb: str
+    target: Ref
+    reason: str
+    body: Object
+    uid: str = ""
+
+    def __str__(self) -> str:
+        kind, name = self.target
+        return f"{self.verb} {kind} {name}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be done, in this order."""
+
+    actions: tuple[Action, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.actions)
+
+
+def plan(wanted: Sequence[Object], observed: Observed, left_alone: Mapping[Ref, str] | None = None) -> Plan:
+    """Compare.
+
+    Args:
+        wanted: the objects, in the order in which they are to be applied.
+        observed: what is there.
+        left_alone: objects that the API server or a webhook keeps otherwise than we apply them, with the
+            fingerprint of what came out of it: they are not applied again while they look like that.
+    """
+    applies = list(_applies(wanted, observed, left_alone or {}))
+    rolls = any(action.target[0] == DEPLOYMENT.name for action in applies)
+    return Plan((*applies, *_deletes(wanted, observed, rolls)))
+
+
+def _applies(wanted: Sequence[Object], observed: Observed, left_alone: Mapping[Ref, str]) -> Iterator[Action]:
+    for each in wanted:
+        target = ref(each)
+        seen = observed.children.get(target)
+        if seen is None:
+            yield Action(APPLY, target, "absent", each)
+        elif (
+            _can_change(seen) and (path := difference(each, seen)) and left_alone.get(target) != fingerprint(each, seen)
+        ):
+            yield Action(APPLY, target, f"{path} differs", each)
+
+
+def fingerprint(wanted: Object, seen: Object) -> str:
+    """What was asked for and what came out of it, without what changes by itself."""
+    metadata = {key: seen["metadata"].get(key) for key in ("labels", "annotations", "ownerReferences", "uid")}
+    fixed = {key: value for key, value in seen.items() if key not in ("metadata", "status")}
+    return hashlib.sha256(json.dumps([wanted, metadata, fixed], sort_keys=True).encode()).hexdigest()
+
+
+def _can_change(seen: Object) -> bool:
+    """What is on its way out is waited for; what cannot be changed is left as it is."""
+    return "deletionTimestamp" not in seen["metadata"] and not BY_NAME[seen["kind"]].once
+
+
+def _deletes(wanted: Sequence[Object], observed: Observed, rolls: bool) -> Iterator[Action]:
+    keep = {ref(each) for each in wanted}
+    templates = "".join(each["metadata"]["annotations"][TEMPLATE] for each in wanted if each["kind"] == DEPLOYMENT.name)
+    pods_change = rolls or not all_settled(observed)
+    for target, seen in observed.children.items():
+        kind, name = target
+        needed = BY_NAME[kind].for_pods and (pods_change or json.dumps(name) in templates)
+        if target not in keep and not needed and "deletionTimestamp" not in seen["metadata"]:
+            yield Action(DELETE, target, "no longer asked for", {}, seen["metadata"]["uid"])

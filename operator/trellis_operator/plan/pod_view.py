@@ -1,0 +1,95 @@
+"""What of a pod matters to its model: whether it is ready, and if not, why."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from trellis_operator.desired import names
+
+Object = dict[str, Any]
+
+_HARMLESS = {"ContainerCreating", "PodInitializing"}
+_MESSAGE_CHARACTERS = 500
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Why a pod does not get ready, or why it ended.
+
+    Attributes:
+        container: where; empty for the pod as a whole.
+        reason: one word.
+        message: for people; may be empty.
+        waiting: whether it goes on by itself once the cause is gone.
+    """
+
+    container: str
+    reason: str
+    message: str
+    waiting: bool
+
+
+@dataclass(frozen=True)
+class PodView:
+    """One pod.
+
+    Attributes:
+        component: engine, gateway or download.
+        unschedulable: what the scheduler says, if it finds no node.
+        trouble: the first of its containers, if one has any.
+        template_hash: of the template that it was made of.
+    """
+
+    name: str
+    component: str
+    ready: bool
+    terminating: bool
+    unschedulable: str
+    trouble: Trouble | None
+    template_hash: str
+
+
+def pod_view(pod: Object) -> PodView:
+    """Reduce a pod as the API server gives it."""
+    metadata, status = pod["metadata"], pod.get("status", {})
+    conditions = {each["type"]: each for each in status.get("conditions", [])}
+    scheduled = conditions.get("PodScheduled", {})
+    return PodView(
+        name=metadata["name"],
+        component=metadata.get("labels", {}).get(names.COMPONENT, ""),
+        ready=conditions.get("Ready", {}).get("status") == "True",
+        terminating="deletionTimestamp" in metadata,
+        unschedulable=scheduled.get("message", "") if scheduled.get("reason") == "Unschedulable" else "",
+        trouble=next(_troubles(status), None),
+        template_hash=metadata.get("labels", {}).get("pod-template-hash", ""),
+    )
+
+
+def _troubles(status: Object) -> Iterator[Trouble]:
+    for each in [*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])]:
+        if each.get("ready"):
+            continue
+        waiting = each.get("state", {}).get("waiting", {})
+        ended = each.get("state", {}).get("terminated") or each.get("lastState", {}).get("terminated")
+        if ended and ended.get("exitCode"):
+            yield _ended(each["name"], ended)
+        elif waiting and waiting.get("reason") not in _HARMLESS:
+            yield Trouble(each["name"], waiting.get("reason", ""), _short(waiting.get("message", "")), waiting=True)
+    if status.get("reason"):
+        yield Trouble("", status["reason"], _short(status.get("message", "")), waiting=False)
+
+
+def _ended(container: str, ended: Object) -> Trouble:
+    """A container that ended tells why in its termination message: as JSON, or as the end of its log."""
+    said = ended.get("message", "")
+    try:
+        told = json.loads(said)
+        return Trouble(container, str(told["reason"]), _short(str(told["message"])), waiting=False)
+    except (ValueError, TypeError, KeyError):
+        last = said.strip().splitlines()[-1] if said.strip() else f"exit code {ended.get('exitCode')}"
+        return Trouble(container, ended.get("reason", "Error"), _short(last), waiting=False)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MESSAGE_CHARACTERS else text[: _MESSAGE_CHARACTERS - 1] + "…"

@@ -1,0 +1,45 @@
+"""How engines of an older template are replaced: one more first, or one fewer first. Pure.
+
+An engine that waits for an accelerator that never frees would hold up a rollout for ever, and one that gives its own
+away before another serves would be an outage. So: surge where an accelerator is free, else in place where another
+engine goes on serving, else surge and wait.
+"""
+
+from typing import Any
+
+from trellis_operator.desired.child import Object
+from trellis_operator.plan.drift import difference
+from trellis_operator.plan.observed import is_settled
+from trellis_operator.spec import EmbeddingModel
+
+SURGE: Object = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 0}}
+IN_PLACE: Object = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+
+
+def needs_capacity(model: EmbeddingModel, wanted: Object, seen: Object | None) -> bool:
+    """Whether the strategy depends on free accelerators now: a rollout is about to begin or under way."""
+    if seen is None or not model.engine.accelerated or model.engine.rollout_strategy != "auto":
+        return False
+    return not is_settled(seen) or difference(wanted["spec"]["template"], seen["spec"]["template"]) is not None
+
+
+def strategy(model: EmbeddingModel, seen: Object | None, free: int | None) -> Object:
+    """The strategy of the engine Deployment.
+
+    Args:
+        model: whose.
+        seen: the Deployment that is there.
+        free: accelerators that a new engine could have; None where nobody looked.
+    """
+    asked = model.engine.rollout_strategy
+    if asked != "auto" or not model.engine.accelerated:
+        return IN_PLACE if asked == "inPlace" else SURGE
+    if free is None:
+        return _current(seen)
+    return IN_PLACE if free == 0 and model.engine.replicas > 1 else SURGE
+
+
+def _current(seen: Object | None) -> Object:
+    """The one that is there: what does not roll needs no other."""
+    current: Any = seen["spec"].get("strategy", {}).get("rollingUpdate", {}) if seen else {}
+    return IN_PLACE if current.get("maxSurge") == 0 else SURGE

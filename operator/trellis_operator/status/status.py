@@ -1,0 +1,96 @@
+"""The status of a model: overwritten as a whole with what was seen."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from trellis_operator.desired import names
+from trellis_operator.desired.deployment import DIGEST, HASH
+from trellis_operator.source import HuggingFaceSource, ImageSource, PackageSource
+from trellis_operator.spec import EmbeddingModel
+from trellis_operator.status import condition
+from trellis_operator.status.available import engine_available, gateway_available, graphs_warmed
+from trellis_operator.status.condition import Condition
+from trellis_operator.status.progress import degraded, progressing
+from trellis_operator.status.ready import accepted, ready
+from trellis_operator.status.source import source_ready
+from trellis_operator.status.view import View, count
+
+Object = dict[str, Any]
+
+
+def conditions(view: View) -> list[Condition]:
+    """All conditions, from the first visit on."""
+    source, engine, gateway = source_ready(view), engine_available(view), gateway_available(view)
+    taken = accepted(view)
+    serves = engine.holds and gateway.holds
+    # What serves goes on serving while a change is refused or downloads: then only the pods count.
+    needs = [engine, gateway] if serves else [*([] if taken.holds else [taken]), source, engine, gateway]
+    return [
+        ready(view, needs),
+        taken,
+        source,
+        engine,
+        graphs_warmed(view),
+        gateway,
+        progressing(view),
+        degraded(view),
+    ]
+
+
+def status(view: View, said: list[Condition], before: Mapping[str, Any], now: str) -> Object:
+    """The whole status.
+
+    Args:
+        view: what was seen.
+        said: the conditions.
+        before: the status that is there.
+        now: for conditions that change, as RFC 3339.
+    """
+    model = view.model
+    return {
+        "observedGeneration": model.generation,
+        "modelDigest": _annotation(view.engine, DIGEST) or model.digest,
+        "resolved": _resolved(view),
+        "engine": {
+            **_counts(view.engine),
+            "updatedReplicas": count(view.engine, "updatedReplicas"),
+            "selector": ",".join(f"{key}={value}" for key, value in names.selector(model, names.ENGINE).items()),
+        },
+        "gateway": _counts(view.gateway),
+        "url": names.url(model),
+        "conditions": condition.written(said, before.get("conditions", []), model.generation, now),
+    }
+
+
+def _counts(deployment: Object | None) -> Object:
+    return {"replicas": count(deployment, "replicas"), "readyReplicas": count(deployment, "readyReplicas")}
+
+
+def _resolved(view: View) -> Object:
+    """What pods are made of, which may be older than what this operator would make."""
+    found = {
+        "engineImage": _image(view.engine),
+        "gatewayImage": _image(view.gateway),
+        "revision": _revision(view.model),
+        "templateHash": _annotation(view.engine, HASH),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _image(deployment: Object | None) -> str:
+    return str(deployment["spec"]["template"]["spec"]["containers"][0].get("image", "")) if deployment else ""
+
+
+def _annotation(deployment: Object | None, name: str) -> str:
+    if deployment is None:
+        return ""
+    return str(deployment["spec"]["template"]["metadata"].get("annotations", {}).get(name, ""))
+
+
+def _revision(model: EmbeddingModel) -> str:
+    source = model.model.source
+    if isinstance(source, HuggingFaceSource):
+        return source.revision or ""
+    if isinstance(source, PackageSource):
+        return source.version
+    return source.reference.rpartition("@")[2] if isinstance(source, ImageSource) and "@" in source.reference else ""

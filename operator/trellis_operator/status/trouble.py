@@ -1,0 +1,45 @@
+"""Why pods of a component are missing or not ready: the first cause that a person could do something about."""
+
+from trellis_operator.desired import names
+from trellis_operator.desired.fetch import FETCH
+from trellis_operator.plan.pod_view import PodView, Trouble
+from trellis_operator.status.refusal import explained
+from trellis_operator.status.view import View, condition_of
+
+NO_CAPACITY = "NoCapacity"
+_IMAGE = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
+
+
+def trouble(view: View, component: str) -> tuple[str, str] | None:
+    """A reason and a sentence; None where pods are merely starting."""
+    owner = view.engine if component == names.ENGINE else view.gateway
+    failure = condition_of(owner, "ReplicaFailure")
+    if failure.get("status") == "True":
+        reason, hint = explained(403, failure.get("message", ""))
+        return reason, f"pods cannot be made: {failure.get('message', '')}. What to do: {hint}."
+    pods = view.observed.pods_of(component)
+    return _unschedulable(view, pods) or next((_of(pod, pod.trouble) for pod in pods if pod.trouble), None)
+
+
+def fetch_trouble(view: View) -> tuple[str, str] | None:
+    """Why the model does not come from its source, where a pod fetches it."""
+    for pod in view.observed.pods:
+        if pod.trouble and pod.trouble.container == FETCH and not pod.terminating:
+            return pod.trouble.reason, pod.trouble.message
+    return None
+
+
+def _unschedulable(view: View, pods: list[PodView]) -> tuple[str, str] | None:
+    for pod in pods:
+        if pod.unschedulable:
+            wanted = view.model.engine.accelerator if pod.component == names.ENGINE else None
+            what = f"a free {wanted}" if wanted and wanted in pod.unschedulable else "a node that it fits on"
+            return NO_CAPACITY, f"pod {pod.name} waits for {what}: {pod.unschedulable}"
+    return None
+
+
+def _of(pod: PodView, found: Trouble) -> tuple[str, str]:
+    if found.reason in _IMAGE:
+        return "ImagePull", f"pod {pod.name}: the image of {found.container} cannot be had: {found.message}"
+    where = f"{found.container} of pod {pod.name}" if found.container else f"pod {pod.name}"
+    return found.reason or "NotReady", f"{where}: {found.message or 'no message'}"
