@@ -51,6 +51,8 @@ def config_of(arguments: argparse.Namespace) -> Config:
 def _engines(arguments: argparse.Namespace) -> dict[str, Any]:
     """Where the engines are: named one by one, or found through a cluster."""
     if arguments.engines is not None:
+        if arguments.api_server is not None:
+            raise ConfigError("--api-server is for --engines-service, and --engines needs none")
         return {"engines": tuple(Address.parse(text, "--engines") for text in arguments.engines.split(","))}
     return {
         "engines_service": ServiceName.parse(arguments.engines_service, "--engines-service"),

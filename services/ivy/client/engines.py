@@ -45,7 +45,8 @@ class Engines:
         self._random = random or Random()  # noqa: S311 (spreads load, keeps no secret)
         self._clock: Callable[[], float] = time.monotonic
         self._members: dict[_Key, Member] = {}
-        self._leaving: set[asyncio.Task[None]] = set()
+        self.leaving: set[asyncio.Task[None]] = set()
+        """Engines that are not in the set any more and still answer."""
 
     @property
     def endpoints(self) -> list[Endpoint]:
@@ -66,9 +67,9 @@ class Engines:
 
     async def close(self) -> None:
         """Stop looking, and end every connection with whatever is still on it."""
-        for task in self._leaving:
+        for task in self.leaving:
             task.cancel()
-        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await asyncio.gather(*self.leaving, return_exceptions=True)
         await asyncio.gather(*(member.leave(0) for member in self._members.values()))
 
     def cards(self) -> list[Card]:
@@ -152,8 +153,8 @@ class Engines:
         _log.info("engine %s is not in the set any more", member.endpoint.address)
         self._metrics.endpoint_left(member.endpoint.address)
         task = asyncio.create_task(member.leave(self._longest_call_s))
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self.leaving.add(task)
+        task.add_done_callback(self.leaving.discard)
 
     def _changed(self) -> None:
         self._digest = pinned(self._wanted, self._digest, self.endpoints)

@@ -38,7 +38,7 @@ def pick(
     Returns:
         None where no engine serves this model.
     """
-    able = not_ejected([each for each in usable(endpoints, digest) if each is not avoid], now)
+    able = not_ejected(usable([each for each in endpoints if each is not avoid], digest), now)
     if len(able) < 2:
         return able[0] if able else None
     one, other = _two(able, now, random)

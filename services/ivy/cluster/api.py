@@ -54,7 +54,7 @@ class SliceApi:
             async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
                 yield Connected(session, self._url, self._selector, self._server)
         except (aiohttp.ClientError, OSError) as error:
-            raise SyncFailed("unreachable", f"{self._server.url}: {error or type(error).__name__}") from None
+            raise SyncFailed("unreachable", f"{self._server.url}: {_words(error)}") from None
 
     def _trust(self) -> ssl.SSLContext | bool:
         return ssl.create_default_context(cafile=self._server.ca_file) if self._server.ca_file is not None else True
@@ -137,6 +137,11 @@ def _token(path: Path) -> str:
     if not _TOKEN.fullmatch(data):
         raise SyncFailed("refused", f"{path} has no token in it")
     return data.decode()
+
+
+def _words(error: Exception) -> str:
+    """What may be said of an error: those of a connection speak of addresses, others may quote what was sent."""
+    return str(error) if isinstance(error, OSError) and str(error) else type(error).__name__
 
 
 def _refused(status: int, origin: str) -> SyncFailed:
