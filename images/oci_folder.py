@@ -7,11 +7,13 @@ import json
 import sys
 from pathlib import Path
 
+REF_NAME = "org.opencontainers.image.ref.name"
+
 
 def tidy(folder: Path, name: str) -> None:
     """Make `name` the only image of `folder`."""
     index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-    [entry] = [each for each in index["manifests"] if each["annotations"]["org.opencontainers.image.ref.name"] == name]
+    [entry] = [each for each in index["manifests"] if each.get("annotations", {}).get(REF_NAME) == name]
     entry["annotations"]["io.containerd.image.name"] = name
     (folder / "index.json").write_text(json.dumps(index | {"manifests": [entry]}), encoding="utf-8")
     _prune(folder / "blobs" / "sha256", entry["digest"])
