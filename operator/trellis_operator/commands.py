@@ -82,6 +82,7 @@ def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
         *names,
         *_engines(place),
         *("--retry-budget-percent", str(model.gateway.retry_budget_percent)),
+        *("--slow-start-seconds", str(model.gateway.slow_start_s)),
         *_given("--max-queued-tokens", model.gateway.max_queued_tokens),
         *_given("--api-keys-file", place.api_keys_file),
         *_everywhere(model, place),

@@ -1,12 +1,16 @@
 """Bodies and programs that the operator's tests start from."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.plan.observed import Observed
+from trellis_operator.spec import EmbeddingModel
+from trellis_operator.validate import validate
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,3 +47,46 @@ def write_manifest(tmp_path: Path) -> Callable[[dict[str, Any]], Path]:
 def _body(path: Path) -> dict[str, Any]:
     body: dict[str, Any] = copy.deepcopy(yaml.safe_load(path.read_text()))
     return body
+
+
+@pytest.fixture
+def in_cluster() -> Callable[[dict[str, Any]], EmbeddingModel]:
+    """Reads a body as a cluster would give it: valid, with defaults, a namespace, a uid and a generation."""
+
+    def read(body: dict[str, Any]) -> EmbeddingModel:
+        filled = validate(body)
+        filled["metadata"] |= {"namespace": "search", "uid": "uid-1", "generation": 3}
+        return EmbeddingModel.from_body(filled)
+
+    return read
+
+
+@pytest.fixture
+def setting() -> ClusterSetting:
+    """A cluster that knows all optional kinds."""
+    return ClusterSetting(
+        engine_image="e:1", gateway_image="g:1", fetch_image="f:1", served=frozenset({"PodMonitor", "HTTPRoute"})
+    )
+
+
+@pytest.fixture
+def as_observed() -> Callable[[Iterable[dict[str, Any]]], Observed]:
+    """What would be observed once objects were applied: with a uid, and what an API server fills in."""
+
+    def observe(objects: Iterable[dict[str, Any]]) -> Observed:
+        return Observed({(each["kind"], each["metadata"]["name"]): _applied(each) for each in objects})
+
+    return observe
+
+
+def _applied(wanted: dict[str, Any]) -> dict[str, Any]:
+    seen = copy.deepcopy(wanted)
+    seen["metadata"] |= {"uid": f"uid-{wanted['metadata']['name']}", "generation": 1}
+    if wanted["kind"] == "Deployment":
+        replicas = wanted["spec"]["replicas"]
+        seen["spec"]["template"]["spec"] |= {"restartPolicy": "Always", "dnsPolicy": "ClusterFirst"}
+        seen["status"] = {
+            "observedGeneration": 1,
+            **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas),
+        }
+    return seen

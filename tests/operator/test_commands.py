@@ -63,7 +63,8 @@ def test_an_engine_is_told_what_the_manifest_says_about_engines(full: Body) -> N
 def test_a_gateway_is_told_what_the_manifest_says_about_gateways(full: Body) -> None:
     assert gateway_command(model_of(full), GATEWAY) == [
         *("-m", "ivy", "serve", "--served-name", "qwen3-embed", "--served-name", "text-embedding-3-small"),
-        *("--engines", "a:1,b:2", "--retry-budget-percent", "10", "--max-queued-tokens", "2000000"),
+        *("--engines", "a:1,b:2", "--retry-budget-percent", "10", "--slow-start-seconds", "10"),
+        *("--max-queued-tokens", "2000000"),
         *("--api-keys-file", "/keys", "--model", "/model", "--listen", "0.0.0.0:8080"),
         *("--embedding", "/etc/trellis/embedding.json", "--model-digest", "sha256:1"),
         *("--drain-delay-seconds", "10", "--drain-timeout-seconds", "60"),

@@ -64,7 +64,7 @@ class WorkQueue(Generic[K]):
     def oldest_s(self) -> float:
         """For how long the longest waiting key waits."""
         now = self._clock()
-        return max((now - at for key, at in self._due.items() if key not in self._active), default=0.0)
+        return max([0.0, *(now - at for key, at in self._due.items() if key not in self._active)])
 
     def _next(self) -> tuple[K | None, float | None]:
         """A key to visit now, else the seconds until the first one's time; entries that were overtaken are dropped."""

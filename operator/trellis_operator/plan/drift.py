@@ -44,7 +44,7 @@ def _of_list(wanted: Sequence[Any], seen: Sequence[Any], path: tuple[str, ...]) 
 
 def _key(items: Sequence[Any]) -> str | None:
     for key in _KEYS:
-        named = [item[key] for item in items if isinstance(item, Mapping) and key in item]
+        named = [item[key] for item in items if isinstance(item, Mapping) and isinstance(item.get(key), str)]
         if items and len(named) == len(items) == len(set(named)):
             return key
     return None

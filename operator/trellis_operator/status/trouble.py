@@ -25,7 +25,7 @@ def fetch_trouble(view: View) -> tuple[str, str] | None:
     """Why the model does not come from its source, where a pod fetches it."""
     for pod in view.observed.pods:
         if pod.trouble and pod.trouble.container == FETCH and not pod.terminating:
-            return pod.trouble.reason, pod.trouble.message
+            return _of(pod, pod.trouble)
     return None
 
 

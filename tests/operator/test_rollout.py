@@ -1,0 +1,106 @@
+"""How engines are replaced, from the accelerators that are free."""
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from trellis_operator.desired.all import desired
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.plan.capacity import free_accelerators
+from trellis_operator.plan.observed import Observed
+from trellis_operator.plan.rollout import IN_PLACE, SURGE, needs_capacity, strategy
+from trellis_operator.spec import EmbeddingModel
+
+Body = dict[str, Any]
+Read = Callable[[Body], EmbeddingModel]
+Observe = Callable[[Iterable[Body]], Observed]
+
+
+@pytest.mark.parametrize(
+    ("asked", "accelerated", "replicas", "free", "chosen"),
+    [
+        ("auto", True, 2, 1, SURGE),
+        ("auto", True, 2, 0, IN_PLACE),
+        ("auto", True, 1, 0, SURGE),
+        ("auto", True, 1, 1, SURGE),
+        ("auto", True, 2, None, SURGE),
+        ("auto", False, 2, 0, SURGE),
+        ("surge", True, 2, 0, SURGE),
+        ("inPlace", True, 1, 3, IN_PLACE),
+        ("inPlace", False, 1, None, IN_PLACE),
+    ],
+)
+def test_engines_surge_where_there_is_room_and_never_all_go_at_once_unless_asked(
+    full: Body, in_cluster: Read, asked: str, accelerated: bool, replicas: int, free: int | None, chosen: Body
+) -> None:
+    engine = full["spec"]["engine"]
+    engine |= {"rollout": {"strategy": asked}, "replicas": replicas}
+    if not accelerated:
+        del engine["accelerator"]
+    assert strategy(in_cluster(full), None, free) == chosen
+
+
+def engine_of(objects: Iterable[Body]) -> Body:
+    [found] = [
+        each for each in objects if each["metadata"]["name"].endswith("-engine") and each["kind"] == "Deployment"
+    ]
+    return found
+
+
+def test_nobody_looks_for_accelerators_while_nothing_rolls(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    model = in_cluster(full)
+    wanted = engine_of(desired(model, setting, {}))
+    seen = engine_of(as_observed([wanted]).children.values())
+    assert not needs_capacity(model, wanted, None)
+    assert not needs_capacity(model, wanted, seen)
+    rolling = copy.deepcopy(seen)
+    rolling["status"]["updatedReplicas"] = 0
+    assert needs_capacity(model, wanted, rolling)
+    wanted["spec"]["template"]["spec"]["containers"][0]["image"] = "e:2"
+    assert needs_capacity(model, wanted, seen)
+
+
+def test_a_strategy_stays_where_nobody_looked(full: Body, in_cluster: Read) -> None:
+    full["spec"]["engine"]["rollout"] = {"strategy": "auto"}
+    assert strategy(in_cluster(full), {"spec": {"strategy": IN_PLACE}}, None) == IN_PLACE
+
+
+def node(name: str, gpus: str = "2", ready: str = "True", **more: Any) -> Body:
+    return {
+        "metadata": {"name": name, "labels": {"example.com/pool": "gpu"}},
+        "spec": more,
+        "status": {"allocatable": {"nvidia.com/gpu": gpus}, "conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def pod(on: str, gpus: str, phase: str = "Running") -> Body:
+    limits = {"nvidia.com/gpu": gpus}
+    return {
+        "spec": {"nodeName": on, "containers": [{"resources": {"limits": limits}}]},
+        "status": {"phase": phase},
+    }
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "free"),
+    [
+        ([node("a")], [], 2),
+        ([node("a"), node("b")], [pod("a", "2"), pod("b", "1")], 1),
+        ([node("a")], [pod("a", "2", "Succeeded"), pod("a", "1", "Failed")], 2),
+        ([node("a", unschedulable=True)], [], 0),
+        ([node("a", ready="Unknown")], [], 0),
+        ([node("a") | {"metadata": {"name": "a", "labels": {}}}], [], 0),
+        ([node("a", taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])], [], 2),
+        ([node("a", taints=[{"key": "other", "effect": "NoSchedule"}])], [], 0),
+        ([node("a", taints=[{"key": "other", "effect": "PreferNoSchedule"}])], [], 2),
+        ([node("a")], [pod("elsewhere", "2"), pod("", "1", "Pending")], 2),
+        ([node("a", gpus="1")], [pod("a", "2")], 0),
+    ],
+)
+def test_an_accelerator_is_free_where_an_engine_may_run_and_nobody_has_it(
+    full: Body, in_cluster: Read, nodes: list[Body], pods: list[Body], free: int
+) -> None:
+    assert free_accelerators(in_cluster(full), nodes, pods) == free

@@ -1,0 +1,265 @@
+"""What the status says about what was seen."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from trellis_operator.desired.all import desired
+from trellis_operator.desired.download import job_name
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.plan.observed import Observed
+from trellis_operator.plan.pod_view import pod_view
+from trellis_operator.spec import EmbeddingModel
+from trellis_operator.status.condition import Condition, changed, written
+from trellis_operator.status.refusal import Refusal, explained, name_taken, refusal
+from trellis_operator.status.status import conditions, status
+from trellis_operator.status.view import View, view
+
+Body = dict[str, Any]
+Read = Callable[[Body], EmbeddingModel]
+Observe = Callable[[Iterable[Body]], Observed]
+ALL = [
+    "Ready",
+    "Accepted",
+    "SourceReady",
+    "EngineAvailable",
+    "GraphsWarmed",
+    "GatewayAvailable",
+    "Progressing",
+    "Degraded",
+]
+
+
+def said(seen: View) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status, each.reason) for each in conditions(seen)}
+
+
+def pod(component: str, **status: Any) -> Body:
+    labels = {"app.kubernetes.io/component": component}
+    return {"metadata": {"name": f"{component}-pod", "labels": labels}, "status": status}
+
+
+def with_pods(observed: Observed, *pods: Body) -> Observed:
+    return Observed(observed.children, tuple(pod_view(each) for each in pods))
+
+
+def starting(observed: Observed) -> Observed:
+    """Nothing is ready yet."""
+    for child in observed.children.values():
+        if child["kind"] == "Deployment":
+            child["status"] |= {"readyReplicas": 0}
+    return observed
+
+
+@pytest.fixture
+def serving(minimal: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe) -> View:
+    model = in_cluster(minimal)
+    return view(model, as_observed(desired(model, setting, {})), {})
+
+
+def test_all_conditions_are_there_from_the_first_visit(minimal: Body, in_cluster: Read) -> None:
+    found = said(view(in_cluster(minimal), Observed(), {}))
+    assert list(found) == ALL
+    assert found["Ready"] == ("False", "Fetching")
+    assert found["Accepted"] == ("True", "Valid")
+    assert found["Degraded"] == ("False", "AsAskedFor")
+
+
+def test_what_serves_is_ready_complete_and_not_degraded(serving: View) -> None:
+    assert said(serving) == {
+        "Ready": ("True", "Serving"),
+        "Accepted": ("True", "Valid"),
+        "SourceReady": ("True", "Fetched"),
+        "EngineAvailable": ("True", "AllReady"),
+        "GraphsWarmed": ("True", "NotNeeded"),
+        "GatewayAvailable": ("True", "AllReady"),
+        "Progressing": ("True", "Complete"),
+        "Degraded": ("False", "AsAskedFor"),
+    }
+
+
+def test_the_status_tells_the_numbers_the_digest_the_url_and_the_selector(serving: View) -> None:
+    found = status(serving, conditions(serving), {}, "2026-01-01T00:00:00Z")
+    assert found["observedGeneration"] == 3
+    assert found["modelDigest"].startswith("sha256:")
+    assert found["url"] == "http://all-minilm-l6-v2.search.svc"
+    assert found["engine"] == {
+        "replicas": 1,
+        "readyReplicas": 1,
+        "updatedReplicas": 1,
+        "selector": "app.kubernetes.io/instance=all-minilm-l6-v2,app.kubernetes.io/component=engine",
+    }
+    assert found["resolved"]["engineImage"] == "e:1"
+    assert found["resolved"]["revision"] == "0.1.0"
+
+
+UNSCHEDULABLE = {
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
+        }
+    ]
+}
+
+
+def container(name: str, **state: Any) -> Body:
+    return {"name": name, "ready": False, **state}
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        (UNSCHEDULABLE, "NoCapacity"),
+        (
+            {"containerStatuses": [container("engine", state={"waiting": {"reason": "ImagePullBackOff"}})]},
+            "ImagePull",
+        ),
+        (
+            {
+                "containerStatuses": [
+                    container(
+                        "engine",
+                        state={"waiting": {"reason": "CrashLoopBackOff"}},
+                        lastState={"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+                    )
+                ]
+            },
+            "OOMKilled",
+        ),
+        ({"containerStatuses": [container("engine", state={"waiting": {"reason": "ContainerCreating"}})]}, "Starting"),
+    ],
+)
+def test_an_engine_that_does_not_start_says_why(serving: View, trouble: Body, reason: str) -> None:
+    observed = with_pods(starting(serving.observed), pod("engine", **trouble))
+    found = said(view(serving.model, observed, {}))
+    assert found["EngineAvailable"] == ("False", reason)
+    assert found["Ready"][0] == "False"
+
+
+def test_a_rollout_that_waits_for_an_accelerator_says_so_while_the_old_engines_serve(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    full["spec"].pop("cache")
+    model = in_cluster(full)
+    observed = as_observed(desired(model, setting, {}))
+    observed.children["Deployment", "qwen3-embed-engine"]["status"]["updatedReplicas"] = 1
+    found = said(view(model, with_pods(observed, pod("engine", **UNSCHEDULABLE)), {}))
+    assert found["Progressing"] == ("False", "NoCapacity")
+    assert found["Ready"] == ("True", "Serving")
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ('{"reason": "Unauthorized", "message": "the token is wrong"}', "Unauthorized"),
+        ("Traceback\nthe last line", "Error"),
+        ("", "Error"),
+    ],
+)
+def test_a_fetch_that_failed_tells_its_own_reason(serving: View, message: str, reason: str) -> None:
+    ended = {"terminated": {"exitCode": 2, "reason": "Error", "message": message}}
+    observed = with_pods(
+        starting(serving.observed),
+        pod("engine", initContainerStatuses=[container("fetch", state=ended)]),
+    )
+    found = {each.type: each for each in conditions(view(serving.model, observed, {}))}
+    assert (found["SourceReady"].status, found["SourceReady"].reason) == ("False", reason)
+    assert found["Ready"].reason == reason
+
+
+@pytest.mark.parametrize(
+    ("job_status", "expected"),
+    [
+        (None, ("False", "Downloading")),
+        ({"active": 1}, ("False", "Downloading")),
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, ("True", "Downloaded")),
+        (
+            {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]},
+            ("False", "DeadlineExceeded"),
+        ),
+    ],
+)
+def test_a_download_tells_how_it_stands(
+    full: Body, in_cluster: Read, job_status: Body | None, expected: tuple[str, str]
+) -> None:
+    model = in_cluster(full)
+    job = {"kind": "Job", "metadata": {"name": job_name(model, {})}, "status": job_status}
+    children = {("Job", job_name(model, {})): job} if job_status is not None else {}
+    assert said(view(model, Observed(children), {}))["SourceReady"] == expected
+
+
+def test_a_claim_without_a_volume_is_named(full: Body, in_cluster: Read) -> None:
+    model = in_cluster(full)
+    children = {("PersistentVolumeClaim", "qwen3-embed-model"): {"status": {"phase": "Pending"}}}
+    found = {each.type: each for each in conditions(view(model, Observed(children), {}))}
+    assert found["SourceReady"].reason == "VolumePending"
+    assert "StorageClass fast" in found["SourceReady"].message
+
+
+def test_suspended_is_said_and_is_no_failure(minimal: Body, in_cluster: Read) -> None:
+    minimal["spec"]["suspend"] = True
+    found = said(view(in_cluster(minimal), Observed(), {}))
+    assert found["Ready"] == ("False", "Suspended")
+    assert found["Degraded"] == ("False", "Suspended")
+
+
+def test_what_was_refused_is_said_and_what_serves_goes_on_serving(serving: View) -> None:
+    refused = refusal(("Deployment", "x-engine"), 403, "exceeded quota: team")
+    found = {each.type: each for each in conditions(view(serving.model, serving.observed, {}, refusals=[refused]))}
+    assert (found["Accepted"].status, found["Accepted"].reason) == ("False", "QuotaExceeded")
+    assert "raise the ResourceQuota" in found["Accepted"].message
+    assert found["Degraded"].holds
+    assert found["Ready"].holds
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "reason"),
+    [
+        (403, 'pods "x" is forbidden: exceeded quota: q, requested: cpu=1', "QuotaExceeded"),
+        (403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest"', "PodSecurityViolation"),
+        (403, 'admission webhook "w" denied the request: no', "WebhookDenied"),
+        (500, 'failed calling webhook "w": timeout', "WebhookFailed"),
+        (403, "unable to create: namespace x is being terminated", "NamespaceTerminating"),
+        (403, 'deployments.apps is forbidden: User "u" cannot patch', "Forbidden"),
+        (422, "Deployment is invalid: spec.x", "Invalid"),
+        (404, "the server could not find the requested resource", "NotServed"),
+        (418, "I am a teapot", "Refused"),
+    ],
+)
+def test_each_refusal_has_a_reason_and_says_what_to_do(code: int, message: str, reason: str) -> None:
+    found = refusal(("Deployment", "x"), code, message)
+    assert found.reason == reason == explained(code, message)[0]
+    assert "What to do:" in found.message
+    assert message in found.message
+
+
+def test_a_name_that_someone_else_has_is_left_alone_and_told(serving: View) -> None:
+    taken: Refusal = name_taken(("Service", "all-minilm-l6-v2"))
+    found = said(view(serving.model, Observed(), {}, refusals=[taken]))
+    assert found["Accepted"] == ("False", "NameTaken")
+    assert found["Ready"] == ("False", "NameTaken")
+
+
+def test_a_missing_secret_or_kind_is_told(serving: View) -> None:
+    assert said(view(serving.model, serving.observed, {}, missing_secrets=["keys"]))["Accepted"][1] == "SecretNotFound"
+    assert (
+        said(view(serving.model, serving.observed, {}, missing_kinds=["HTTPRoute"]))["Accepted"][1] == "KindNotServed"
+    )
+
+
+def test_a_transition_keeps_its_time_until_the_status_changes() -> None:
+    first = written([Condition("Ready", "False", "Starting", "")], [], 1, "t1")
+    second = written([Condition("Ready", "False", "ImagePull", "")], first, 1, "t2")
+    third = written([Condition("Ready", "True", "Serving", "")], second, 1, "t3")
+    assert [each[0]["lastTransitionTime"] for each in (first, second, third)] == ["t1", "t1", "t3"]
+
+
+def test_only_what_says_something_else_is_news() -> None:
+    before = written(
+        [Condition("Ready", "False", "Starting", "a"), Condition("Accepted", "True", "Valid", "")], [], 1, "t"
+    )
+    now = [Condition("Ready", "False", "Starting", "b"), Condition("Accepted", "False", "Invalid", "")]
+    assert changed(now, before) == now[1:]
