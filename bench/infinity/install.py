@@ -12,7 +12,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from trellis_operator.sources.package import default_cache
+from trellis_operator.sources.cache import default_cache
 from trellis_operator.sources.pip import download_wheel
 from trellis_operator.sources.wheel import unpack_wheel
 

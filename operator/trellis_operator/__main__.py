@@ -8,22 +8,30 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trellis_operator import crd
+from trellis_operator.cluster.fence import FencedError
+from trellis_operator.cluster.flags import add_run_flags, operator_config
 from trellis_operator.errors import ManifestError, OperatorError
 from trellis_operator.local.options import LocalOptions
 from trellis_operator.manifest import read_manifest
-from trellis_operator.sources.package import default_cache
+from trellis_operator.sources.cache import default_cache
+from trellis_operator.sources.command import FetchOptions, add_fetch_command, run_fetch
 from trellis_operator.validate import validate
 
 USAGE_ERROR = 2
+FENCED = 1
 INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0, 2 for a clear error, 130 when interrupted before anything ran."""
+    """Run one command; returns the exit code.
+
+    0, 1 for an operator that is not the leader any more, 2 for a clear error, 75 when a fetch failed and may succeed
+    later, 130 when interrupted before anything ran.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     said = _parser().parse_args(arguments)
     try:
-        return _validate(said.manifest) if said.command == "validate" else _local(said)
+        return _COMMANDS[said.command](said)
     except OperatorError as error:
         where = f"{said.manifest}: " if isinstance(error, ManifestError) else ""
         for line in str(error).splitlines():
@@ -34,9 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _validate(manifest: Path) -> int:
-    body = validate(read_manifest(manifest))
-    print(f"{manifest}: {crd.kind()} {body['metadata']['name']} is valid")
+def _validate(said: argparse.Namespace) -> int:
+    body = validate(read_manifest(said.manifest))
+    print(f"{said.manifest}: {crd.kind()} {body['metadata']['name']} is valid")
     return 0
 
 
@@ -54,6 +62,24 @@ def _local(said: argparse.Namespace) -> int:
     )
     run_local(options)
     return 0
+
+
+def _fetch(said: argparse.Namespace) -> int:
+    return run_fetch(FetchOptions.from_arguments(said))
+
+
+def _run(said: argparse.Namespace) -> int:
+    from trellis_operator.cluster.run import run_operator  # kopf and the client of a cluster: only this needs them
+
+    try:
+        run_operator(operator_config(said))
+    except FencedError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FENCED
+    return 0
+
+
+_COMMANDS = {"local": _local, "validate": _validate, "fetch": _fetch, "run": _run}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,6 +101,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Checks a manifest as an API server would, without one. Exit code 2 when it is not valid.",
     )
     check.add_argument("manifest", type=Path, metavar="MANIFEST", help="a YAML file with one EmbeddingModel")
+    add_fetch_command(commands)
+    run = commands.add_parser(
+        "run",
+        help="run the operator: look after the EmbeddingModels of a cluster",
+        description="Turns the EmbeddingModels of a cluster into gateways and engines, and keeps them so. Connects as "
+        "kubectl does (KUBECONFIG), or with its pod's service account.",
+    )
+    add_run_flags(run)
     return parser
 
 

@@ -12,7 +12,7 @@ from roadkit.faults import Faults
 from roadkit.program import Programs
 from roadkit.stack import KEY, Gateway, Stack, Starter
 from tokenizers import Tokenizer
-from trellis_operator.sources.package import default_cache
+from trellis_operator.sources.cache import default_cache
 
 from bench.texts import plain
 

@@ -23,8 +23,8 @@ from trellis_operator.local.ports import claim, free_ports
 from trellis_operator.local.programs import HOST, Program, Setting, programs
 from trellis_operator.local.supervisor import Supervisor
 from trellis_operator.manifest import read_manifest
-from trellis_operator.source import PackageSource
-from trellis_operator.sources.package import package_folder
+from trellis_operator.source import FetchedSource, MountedSource
+from trellis_operator.sources.cache import model_folder
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
 
@@ -44,7 +44,7 @@ def run_local(options: LocalOptions) -> None:
     port = claim(HOST, options.port)
     for line in notes(body):
         console.say(line)
-    folder = source if isinstance(source, Path) else package_folder(source, options.cache, console.say)
+    folder = source if isinstance(source, Path) else model_folder(source, options.cache, console.say)
     with tempfile.TemporaryDirectory(prefix="trellis-") as scratch:
         embedding_file = Path(scratch) / "embedding.json"
         embedding_file.write_text(json.dumps(model.embedding), encoding="utf-8")
@@ -65,21 +65,21 @@ def _check(model: EmbeddingModel, options: LocalOptions) -> None:
         )
 
 
-def _source(model: EmbeddingModel, options: LocalOptions) -> Path | PackageSource:
-    """What to serve: the folder on the command line, else the package that the manifest names.
+def _source(model: EmbeddingModel, options: LocalOptions) -> Path | FetchedSource:
+    """What to serve: the folder on the command line, else what the manifest names.
 
     Raises:
-        SourceError: there is neither.
+        SourceError: only a cluster has it.
     """
     if options.model is not None:
         if not (options.model / "config.json").is_file():
             raise SourceError(f"--model {options.model}: no model there, a config.json is missing")
         return options.model.absolute()
     source = model.model.source
-    if not isinstance(source, PackageSource):
+    if isinstance(source, MountedSource):
         raise SourceError(
-            "spec.model.source is for clusters: on one machine a model comes from a package source, "
-            "or from a folder with --model DIR"
+            "spec.model.source names a volume or an image, which only a cluster mounts: "
+            "on one machine, give the model's folder with --model DIR"
         )
     return source
 

