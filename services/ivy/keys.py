@@ -12,11 +12,13 @@ _SCHEME = "bearer "
 def read_keys(path: Path) -> tuple[bytes, ...]:
     """Read one key a line; empty lines and lines that begin with `#` say nothing.
 
+    A folder is read as all of its files, as a Secret is mounted: each of its values is a file.
+
     Raises:
         ConfigError: the file cannot be read, has no key, or a key that no header can carry.
     """
     try:
-        data = path.read_bytes()
+        data = b"\n".join(each.read_bytes() for each in _files(path))
     except OSError as error:
         raise ConfigError(f"--api-keys-file: {path}: {error.strerror}") from None
     if len(data) > MAX_FILE_BYTES:
@@ -29,6 +31,12 @@ def read_keys(path: Path) -> tuple[bytes, ...]:
     if not keys:
         raise ConfigError(f"--api-keys-file: {path} has no key in it; without the flag the API is open")
     return tuple(keys.values())
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
 
 
 class Keyring:

@@ -126,7 +126,7 @@ class Api:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             raise AwayError(f"{method} {path}: {type(error).__name__} {error}".rstrip()) from error
         finally:
-            self._metrics.call(method, outcome, time.perf_counter() - started)
+            self._metrics.call(method, resource_of(path), outcome, time.perf_counter() - started)
 
     async def _send(
         self,
@@ -152,3 +152,12 @@ class Api:
                 status = None
             raise error_of(response.status, status, response.headers.get("Retry-After"))
         return response
+
+
+def resource_of(path: str) -> str:
+    """The plural and the subresource that a path speaks of; empty for what is no resource."""
+    pieces = path.strip("/").split("/")
+    inner = pieces[2:] if pieces[0] == "api" else pieces[3:]
+    if inner[:1] == ["namespaces"] and len(inner) > 2:
+        inner = inner[2:]
+    return "/".join([*inner[:1], *inner[2:3]])

@@ -16,8 +16,9 @@ from trellis_operator.status.condition import Condition
 log = logging.getLogger(__name__)
 
 _NOTE_CHARACTERS = 1000
-_GOOD_WHEN_FALSE = {"Degraded"}
-_QUIET = {"GraphsWarmed"}
+_TOLD = ("Accepted", "SourceReady", "Progressing", "Degraded", "Ready")
+"""The others are what these are judged from, and say the same."""
+_HARMLESS = {"Suspended", "Starting", "Fetching", "Downloading"}
 
 
 class Events:
@@ -30,20 +31,23 @@ class Events:
         """Tell what was done to a model and which of its conditions say something new."""
         actions = list(done)
         if actions:
-            await self._post(model, "Normal", "Applied", "Apply", _summary(actions))
-        for condition in said:
-            if condition.type not in _QUIET:
-                bad = condition.holds if condition.type in _GOOD_WHEN_FALSE else condition.status == "False"
-                kind = "Warning" if bad and condition.reason not in ("Suspended", "Starting") else "Normal"
-                note = f"{condition.type} is {condition.status}: {condition.message}"
-                await self._post(model, kind, condition.reason, "Observe", note)
+            await self._post(model, "Normal", "Applied", "Apply", summary(actions))
+        for condition in worth_telling(said):
+            kind = "Warning" if _is_bad(condition) and condition.reason not in _HARMLESS else "Normal"
+            note = f"{condition.type} is {condition.status}: {condition.message}"
+            await self._post(model, kind, condition.reason, "Observe", note)
 
     async def _post(self, model: EmbeddingModel, kind: str, reason: str, action: str, note: str) -> None:
+        now = datetime.datetime.now(datetime.UTC)
         event: dict[str, Any] = {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
             "metadata": {"name": f"{model.name}.{uuid.uuid4().hex[:16]}", "namespace": model.namespace},
-            "eventTime": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            # kubectl describe sorts by these.
+            "deprecatedFirstTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "deprecatedLastTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "deprecatedCount": 1,
             "reportingController": FIELD_MANAGER,
             "reportingInstance": self._instance[:128],
             "action": action,
@@ -65,5 +69,32 @@ class Events:
             log.info("%s/%s: an event was not taken: %s", model.namespace, model.name, error)
 
 
-def _summary(actions: list[Action]) -> str:
-    return "; ".join(str(action) for action in actions)
+def worth_telling(said: Iterable[Condition]) -> list[Condition]:
+    """What a person would want to read: each cause once, and that nothing is wrong only by what works."""
+    causes: set[tuple[str, str]] = set()
+    told = []
+    for condition in said:
+        cause = (condition.reason, condition.message)
+        if (
+            condition.type in _TOLD
+            and cause not in causes
+            and (_is_bad(condition) or condition.type in _NEWS_WHEN_GOOD)
+        ):
+            told.append(condition)
+        causes.add(cause)
+    return told
+
+
+_NEWS_WHEN_GOOD = {"Ready", "Progressing", "SourceReady"}
+
+
+def _is_bad(condition: Condition) -> bool:
+    return condition.holds if condition.type == "Degraded" else condition.status == "False"
+
+
+def summary(actions: list[Action]) -> str:
+    """What was done, in a line: what was made by kind, the rest by name."""
+    made = [action.target[0] for action in actions if action.reason == "absent"]
+    rest = [str(action) for action in actions if action.reason != "absent"]
+    counted = ", ".join(f"{made.count(kind)} {kind}" for kind in dict.fromkeys(made))
+    return "; ".join([*([f"made {counted}"] if made else []), *rest])

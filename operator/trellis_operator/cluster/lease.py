@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 NAME = "trellis-operator"
 LEASE_S = 15
 _FENCE_S = 10.0
-_RENEW_S = 3.0
+_RENEW_S = 4.0
 _WATCH_S = 2.0
 
 

@@ -15,6 +15,8 @@ def set_up(level: str, form: str) -> None:
     handler.setFormatter(_Json() if form == "json" else _Text())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("trellis_operator").setLevel(level.upper())
+    # It runs beside the main thread on purpose, see `kopf_handlers`: its warning about signals says nothing new.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
     # kopf tells each of its own steps; what it ends with is logged where it is started again.
     logging.getLogger("kopf").setLevel(logging.WARNING if level != "debug" else logging.DEBUG)
 

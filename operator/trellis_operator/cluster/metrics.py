@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_SECONDS = (0.002, 0.005, 0.01, 0.05, 0.2, 1, 5, 30)
 
 
 class Metrics:
@@ -12,8 +12,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._calls = Histogram(
             "trellis_operator_api_call_seconds",
-            "Calls to the API server, by method and answer.",
-            ["method", "outcome"],
+            "Calls to the API server, by method, resource and answer.",
+            ["method", "resource", "outcome"],
             buckets=_SECONDS,
             registry=self.registry,
         )
@@ -44,9 +44,9 @@ class Metrics:
             "trellis_operator_is_leader", "1 while this process may write, else 0.", registry=self.registry
         )
 
-    def call(self, method: str, outcome: str, seconds: float) -> None:
+    def call(self, method: str, resource: str, outcome: str, seconds: float) -> None:
         """One call to the API server ended."""
-        self._calls.labels(method, outcome).observe(seconds)
+        self._calls.labels(method, resource, outcome).observe(seconds)
 
     def visit(self, outcome: str, seconds: float) -> None:
         """One visit to a model ended."""
