@@ -211,3 +211,22 @@ def test_a_closed_source_ends_the_thread_after_what_is_in_flight(source: FakeSou
         launch.done.set()
     assert loop.join(DEADLINE_S)
     assert all(isinstance(batch[0].outcome, Embedded) for batch in batches)
+
+
+def test_a_result_that_is_there_is_handed_out_before_the_next_batch_begins(source: FakeSource) -> None:
+    settled_at_launch: list[int] = []
+
+    class Quick(FakeEngine):
+        """Done by the time it is launched, as a CPU is."""
+
+        def step(self, batch: Batch) -> LazyTensor:
+            settled_at_launch.append(len(source.results))
+            result = super().step(batch)
+            self.launches[-1].done.set()
+            return result
+
+    source.put(one(1), one(2), one(3))
+    loop = run(Quick(), source)
+    source.wait_for(3)
+    end(loop, source)
+    assert settled_at_launch == [0, 1, 2]

@@ -1,6 +1,7 @@
 """The engine thread: take a batch, launch it, then settle the one before; at most two in flight.
 
 It dispatches at once when idle, and what arrives while the device is busy is the next batch: there is no timed window.
+A result that is there already is handed out before anything else is begun.
 Knows no queue policy: what to take next is the source's decision.
 """
 
@@ -76,12 +77,15 @@ class EngineLoop:
             while (sequences := self._source.take(not self._flights)) is not None:
                 if sequences:
                     self._launch(sequences)
-                if self._flights and (not sequences or len(self._flights) == _IN_FLIGHT):
+                if self._flights and (not sequences or self._full() or self._flights[0].result.ready()):
                     self._settle(self._flights.popleft())
             while self._flights:
                 self._settle(self._flights.popleft())
         except BaseException as error:
             self._die(error)
+
+    def _full(self) -> bool:
+        return len(self._flights) == _IN_FLIGHT
 
     def _launch(self, sequences: list[Sequence]) -> None:
         now = time.monotonic()
