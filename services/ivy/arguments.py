@@ -99,7 +99,7 @@ def _add_network(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--api-keys-file",
         metavar="FILE",
-        help="File with one API key a line, or a folder of such files; any key opens the API. Default: the API is open.",
+        help="File, or folder of files, with one API key a line; any opens the API. Default: the API is open.",
     )
 
 
