@@ -250,8 +250,8 @@ def test_a_missing_manifest_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_source_of_clusters_is_refused_in_one_line(minimal: Body, write_manifest: WriteManifest) -> None:
-    minimal["spec"]["model"]["source"] = {"huggingFace": {"repo": "a/b", "revision": "c"}}
-    assert "is for clusters" in refused(str(write_manifest(minimal)))
+    minimal["spec"]["model"]["source"] = {"pvc": {"claimName": "models"}}
+    assert "which only a cluster mounts" in refused(str(write_manifest(minimal)))
 
 
 def test_keys_that_only_a_cluster_has_are_refused_in_one_line(minimal: Body, write_manifest: WriteManifest) -> None:
