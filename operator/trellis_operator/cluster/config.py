@@ -37,6 +37,8 @@ class OperatorConfig:
     """Of gateways."""
     fetch_image: str
     """Of what fetches models: this program's own image."""
+    fetch_env: tuple[tuple[str, str], ...]
+    """Environment of what fetches models: names and values."""
     image_pull_policy: str
     """Always, IfNotPresent or Never."""
     image_volumes: bool

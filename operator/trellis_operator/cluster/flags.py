@@ -2,11 +2,13 @@
 
 import argparse
 import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 
 from trellis_operator.cluster import logs
 from trellis_operator.cluster.config import Listen, OperatorConfig
+from trellis_operator.errors import OperatorError
 
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -30,6 +32,13 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         default=f"trellis/operator:{tag}",
         metavar="IMAGE",
         help="Image of what fetches models, which is this program's own (%(default)s).",
+    )
+    add(
+        "--fetch-env",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="Environment of what fetches models, e.g. HF_ENDPOINT of a mirror; may be there several times.",
     )
     add("--image-pull-policy", choices=_PULL_POLICIES, default="IfNotPresent", help="Of all pods (%(default)s).")
     add(
@@ -74,6 +83,7 @@ def operator_config(said: argparse.Namespace) -> OperatorConfig:
         engine_image=said.engine_image,
         gateway_image=said.gateway_image,
         fetch_image=said.fetch_image,
+        fetch_env=tuple(_variable(each) for each in said.fetch_env),
         image_pull_policy=said.image_pull_policy,
         image_volumes=said.image_volumes,
         listen_health=Listen.parse(said.listen_health, "--listen-health"),
@@ -85,6 +95,13 @@ def operator_config(said: argparse.Namespace) -> OperatorConfig:
         log_level=said.log_level,
         log_format=said.log_format,
     )
+
+
+def _variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise OperatorError(f"--fetch-env: {text!r} is not NAME=VALUE")
+    return name, value
 
 
 def _own_namespace() -> str:

@@ -129,6 +129,7 @@ class Operator:
             engine_image=config.engine_image,
             gateway_image=config.gateway_image,
             fetch_image=config.fetch_image,
+            fetch_env=config.fetch_env,
             pull_policy=config.image_pull_policy,
             image_volumes=config.image_volumes,
             served=self._discovery.served,

@@ -29,7 +29,7 @@ def fetch_container(
         setting,
         _command(model, folder, part),
         [config_map.config_mount(), mount],
-        env=_secrets(model),
+        env=_environment(model, setting),
     )
 
 
@@ -42,6 +42,13 @@ def _command(model: EmbeddingModel, folder: str, part: str) -> Sequence[str]:
         *("--deadline-seconds", str(model.download.deadline_s)),
         *("--stall-seconds", str(model.download.stall_s)),
     ]
+
+
+def _environment(model: EmbeddingModel, setting: ClusterSetting) -> list[Object]:
+    """The model's Secrets, and what the operator was told for all models; the model's own win."""
+    secrets = _secrets(model)
+    taken = {variable["name"] for variable in secrets}
+    return [*secrets, *({"name": name, "value": value} for name, value in setting.fetch_env if name not in taken)]
 
 
 def _secrets(model: EmbeddingModel) -> list[Object]:

@@ -11,6 +11,7 @@ class ClusterSetting:
         engine_image: of engines.
         gateway_image: of gateways.
         fetch_image: of what fetches models: the operator's own.
+        fetch_env: environment of what fetches models, names and values; a Secret of a model comes before it.
         pull_policy: Always, IfNotPresent or Never.
         image_volumes: whether nodes mount container images as volumes.
         served: names of the optional kinds that the API server knows.
@@ -19,6 +20,7 @@ class ClusterSetting:
     engine_image: str
     gateway_image: str
     fetch_image: str
+    fetch_env: tuple[tuple[str, str], ...] = ()
     pull_policy: str = "IfNotPresent"
     image_volumes: bool = False
     served: frozenset[str] = frozenset()
