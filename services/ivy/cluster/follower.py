@@ -36,7 +36,7 @@ class Pace:
     """Until the whole list is read again; a fifth more or less, so that gateways do not do it all at once."""
     first_pause_s: float = 0.5
     """Before the next list; doubles with each failure in a row."""
-    longest_pause_s: float = 10.0
+    longest_pause_s: float = 5.0
     settled_s: float = 10.0
     """A list and its watch that lasted this long were no failure, whatever ended them."""
 

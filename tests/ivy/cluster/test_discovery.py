@@ -1,8 +1,10 @@
 """A gateway whose engines are those of a Service: they come, go and end while requests run."""
 
 import asyncio
+import os
 
 import pytest
+from ivy.client.target import Target
 from ivy.config import ApiServer
 
 READY = {"ready": True, "serving": True, "terminating": False}
@@ -229,3 +231,27 @@ async def test_engines_that_are_replaced_one_by_one_under_load_lose_no_request(g
     assert set(statuses) == {200}
     for each in running:
         await each.stop()
+
+
+async def test_engines_that_came_and_went_leave_no_task_and_no_open_file(gateway, engine, tell, until):
+    tell(engine)
+    await until(serving(gateway, 1))
+    assert await embed_some(gateway, 1) == {200}
+    steady = [Target(f"127.0.0.1:{engine.port}", f"pod-{engine.port}")]
+
+    async def replaced(times: int) -> None:
+        """The same engine comes and goes as another pod, beside one that nobody answers for."""
+        for number in range(times):
+            more = [Target(f"127.0.0.1:{engine.port}", f"other-{number}"), Target("127.0.0.1:1", str(number))]
+            gateway.gateway.engines.replace(steady + more)
+            await until(lambda: sum(each.ready for each in gateway.gateway.engines.endpoints) == 2)
+            gateway.gateway.engines.replace(steady)
+        await until(lambda: not gateway.gateway.engines.leaving)
+
+    def left() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(asyncio.all_tasks())
+
+    await replaced(3)
+    files, tasks = left()
+    await replaced(20)
+    await until(lambda: left()[0] <= files + 2 and left()[1] <= tasks + 2)
