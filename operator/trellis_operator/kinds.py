@@ -56,7 +56,7 @@ POD = Kind("Pod", "v1", "pods")
 NODE = Kind("Node", "v1", "nodes")
 SECRET = Kind("Secret", "v1", "secrets")
 LEASE = Kind("Lease", "coordination.k8s.io/v1", "leases")
-EVENT = Kind("Event", "events.k8s.io/v1", "events")
+EVENT = Kind("Event", "v1", "events")
 EMBEDDING_MODEL = Kind("EmbeddingModel", "trellis.dev/v1alpha1", "embeddingmodels")
 
 BY_NAME = {kind.name: kind for kind in CHILDREN}

@@ -31,30 +31,29 @@ class Events:
         """Tell what was done to a model and which of its conditions say something new."""
         actions = list(done)
         if actions:
-            await self._post(model, "Normal", "Applied", "Apply", summary(actions))
+            await self._post(model, "Normal", "Applied", summary(actions))
         for condition in worth_telling(said):
             kind = "Warning" if _is_bad(condition) and condition.reason not in _HARMLESS else "Normal"
             note = f"{condition.type} is {condition.status}: {condition.message}"
-            await self._post(model, kind, condition.reason, "Observe", note)
+            await self._post(model, kind, condition.reason, note)
 
-    async def _post(self, model: EmbeddingModel, kind: str, reason: str, action: str, note: str) -> None:
-        now = datetime.datetime.now(datetime.UTC)
+    async def _post(self, model: EmbeddingModel, kind: str, reason: str, note: str) -> None:
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         event: dict[str, Any] = {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
             "metadata": {"name": f"{model.name}.{uuid.uuid4().hex[:16]}", "namespace": model.namespace},
-            "eventTime": now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            # kubectl describe sorts by these.
-            "deprecatedFirstTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "deprecatedLastTimestamp": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "deprecatedCount": 1,
-            "reportingController": FIELD_MANAGER,
+            # The older of the two kinds of events: kubectl describe sorts by its times.
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+            "source": {"component": FIELD_MANAGER},
+            "reportingComponent": FIELD_MANAGER,
             "reportingInstance": self._instance[:128],
-            "action": action,
             "reason": reason[:128],
             "type": kind,
-            "note": note[:_NOTE_CHARACTERS],
-            "regarding": {
+            "message": note[:_NOTE_CHARACTERS],
+            "involvedObject": {
                 "apiVersion": EMBEDDING_MODEL.api_version,
                 "kind": EMBEDDING_MODEL.name,
                 "namespace": model.namespace,

@@ -15,6 +15,8 @@ from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.spec import EmbeddingModel
 
 _PROBE_PERIOD_S = 2
+_CUDA = ("nvidia.com/", "amd.com/")
+"""Makers of what PyTorch calls cuda."""
 _SETTLE_S = 15
 """What gateways of a new digest need, beyond their own drain delay, to have taken over from those of the old one."""
 
@@ -74,9 +76,16 @@ def _place(model: EmbeddingModel) -> EnginePlace:
         listen=f"0.0.0.0:{names.GRPC_PORT}",
         drain_delay_s=model.engine.drain_delay_s,
         metrics_listen=f"0.0.0.0:{names.ENGINE_METRICS_PORT}",
-        device="cuda" if model.engine.accelerated else "cpu",
+        device=_device(model.engine.accelerator),
         threads=whole_cores(model.engine.resources),
     )
+
+
+def _device(accelerator: str | None) -> str:
+    """Where the engine runs. On a GPU it must be the GPU: falling back to a CPU would only look like serving."""
+    if accelerator is None:
+        return "cpu"
+    return "cuda" if accelerator.startswith(_CUDA) else "auto"
 
 
 def _resources(model: EmbeddingModel) -> dict[str, Any]:
