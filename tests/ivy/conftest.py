@@ -56,6 +56,7 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
     waiting: int = 0
     calls: list[pb.EmbedRequest] = field(default_factory=list)
     cancelled: int = 0
+    looks: int = 0
     server: grpc.aio.Server | None = None
     states: health.aio.HealthServicer | None = None
 
@@ -102,6 +103,7 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
         )
 
     async def Info(self, request, context):
+        self.looks += 1
         return pb.InfoResponse(
             model_name="fake",
             model_digest=self.digest,

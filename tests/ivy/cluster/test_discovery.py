@@ -119,6 +119,10 @@ async def test_a_call_to_an_engine_that_leaves_is_answered_and_then_nothing_of_i
     assert label not in await exposition(gateway)
     assert await embed_some(gateway) == {200}
     assert (leaving.waiting, leaving.cancelled, len(leaving.calls)) == (1, 0, 1)
+    # Nobody looks at it any more, while the other one is looked at twice.
+    looks, until_looks = leaving.looks, staying.looks + 2
+    await until(lambda: staying.looks >= until_looks)
+    assert leaving.looks == looks
     leaving.gate.set()
     assert (await call).status == 200
     await until(lambda: not gateway.gateway.engines.leaving)
