@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.layers.attention import Attention, TorchAttention, choose
+from tulip_rose.rose.layers.block import Block, PostNormBlock
 from tulip_rose.rose.layers.linear import Activation, Linear, TorchLinear
-from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm
+from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm, NativePostNorm
 from tulip_rose.rose.layers.norm import Norm, TorchNorm
 from tulip_rose.rose.native.library import Team
 
@@ -24,6 +25,9 @@ class Kit(Protocol):
 
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """A layer norm; weight and bias [H]."""
+
+    def post_norm(self, parts: PostNormBlock) -> Block:
+        """The block of these parts, which this kit has made, in the fewest steps that there are."""
 
 
 class TorchKit:
@@ -45,6 +49,10 @@ class TorchKit:
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """See `Kit`."""
         return TorchNorm(weight, bias, epsilon)
+
+    def post_norm(self, parts: PostNormBlock) -> Block:
+        """See `Kit`."""
+        return parts
 
 
 class NativeKit:
@@ -72,3 +80,7 @@ class NativeKit:
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """See `Kit`."""
         return NativeNorm(self._team, weight, bias, epsilon)
+
+    def post_norm(self, parts: PostNormBlock) -> Block:
+        """See `Kit`."""
+        return NativePostNorm(self._team, parts) if NativePostNorm.serves(parts) else parts

@@ -4,13 +4,16 @@ A step on a CPU is a row of some forty small kernels. Each of these costs one ca
 that it must be made for, and its threads share parts so that none waits for one which the system has taken away.
 """
 
+from typing import cast
+
 import torch
 from torch import Tensor
 
 from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask
+from tulip_rose.rose.layers.block import PostNormBlock
 from tulip_rose.rose.layers.linear import Activation
-from tulip_rose.rose.native.library import Heads, Layer, Norm, Team, byref
+from tulip_rose.rose.native.library import Block, Heads, Layer, Norm, Team, byref
 
 _LANES = 16
 _ACTIVATIONS = {
@@ -28,6 +31,11 @@ def _wide(dtype: torch.dtype) -> int:
     return int(dtype == torch.float32)
 
 
+def _shape(heads: int, kv_heads: int, size: int, mask: Mask, scale: float) -> Heads:
+    left, right = mask.window or (_UNSEEN, _UNSEEN)
+    return Heads(heads, heads // kv_heads, size, left, 0 if mask.causal else right, scale)
+
+
 class NativeLinear:
     """See `Linear`."""
 
@@ -43,22 +51,22 @@ class NativeLinear:
         self._bias = None if bias is None else bias.float()
         address = None if self._bias is None else self._bias.data_ptr()
         at = self._weight.data_ptr()
-        self._layer = byref(Layer(at, address, into, self._out, _ACTIVATIONS[activation]))
-        self._plain = byref(Layer(at, address, into, self._out, _ACTIVATIONS[Activation.NONE]))
+        self.layer = Layer(at, address, into, self._out, _ACTIVATIONS[activation])
+        self._plain = Layer(at, address, into, self._out, _ACTIVATIONS[Activation.NONE])
 
     def __call__(self, x: Tensor) -> Tensor:
         """See `Linear`."""
-        return self._run(self._layer, x, None)
+        return self._run(self.layer, x, None)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         """See `Linear`."""
         return self._run(self._plain, x, residual.data_ptr())
 
-    def _run(self, layer: object, x: Tensor, residual: int | None) -> Tensor:
+    def _run(self, layer: Layer, x: Tensor, residual: int | None) -> Tensor:
         rows = x.shape[0]
         y = torch.empty((rows, self._out), dtype=x.dtype)
         self._kernels.rose_linear(
-            self._team.address, self._wide, layer, x.data_ptr(), x.stride(0), rows, residual, y.data_ptr()
+            self._team.address, self._wide, byref(layer), x.data_ptr(), x.stride(0), rows, residual, y.data_ptr()
         )
         return y
 
@@ -71,14 +79,14 @@ class NativeNorm:
         self._weight = weight.float()
         self._bias = None if bias is None else bias.float()
         address = None if self._bias is None else self._bias.data_ptr()
-        self._norm = byref(Norm(self._weight.data_ptr(), address, weight.shape[0], epsilon))
+        self.norm = Norm(self._weight.data_ptr(), address, weight.shape[0], epsilon)
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
         """See `Norm`."""
         out = torch.empty_like(x)
         other = None if plus is None else plus.data_ptr()
         self._kernels.rose_norm(
-            self._team.address, _wide(x.dtype), self._norm, x.data_ptr(), other, x.shape[0], out.data_ptr()
+            self._team.address, _wide(x.dtype), byref(self.norm), x.data_ptr(), other, x.shape[0], out.data_ptr()
         )
         return out
 
@@ -98,8 +106,7 @@ class NativeAttention:
         if size % _LANES:
             return self._other(q, k, v, ragged, mask, scale)
         out = torch.empty((rows, heads * size), dtype=q.dtype)
-        left, right = mask.window or (_UNSEEN, _UNSEEN)
-        shape = Heads(heads, heads // k.shape[1], size, left, 0 if mask.causal else right, scale)
+        shape = _shape(heads, k.shape[1], size, mask, scale)
         starts = ragged.starts
         self._kernels.rose_attention(
             *(self._team.address, _wide(q.dtype), byref(shape)),
@@ -109,3 +116,34 @@ class NativeAttention:
         if rows > ragged.tokens:
             out[ragged.tokens :].zero_()
         return out
+
+
+class NativePostNorm:
+    """A `PostNormBlock` in one call: what lies between its layers never comes back to Python."""
+
+    def __init__(self, team: Team, parts: PostNormBlock) -> None:
+        """Take the parts, all of them native; heads of a multiple of 16."""
+        self._team, self._kernels = team, team.kernels
+        # Owns the memory that the block points to.
+        self._parts = parts
+        shape = _shape(parts.heads, parts.heads, parts.size, parts.mask, parts.scale)
+        layers = (cast(NativeLinear, each).layer for each in (parts.qkv, parts.out, parts.up, parts.down))
+        norms = (cast(NativeNorm, each).norm for each in (parts.attention_norm, parts.output_norm))
+        self._block = Block(*layers, *norms, shape)
+
+    @staticmethod
+    def serves(parts: PostNormBlock) -> bool:
+        """Whether these parts can be one call."""
+        layers = (parts.qkv, parts.out, parts.up, parts.down)
+        native = isinstance(parts.attention, NativeAttention) and all(isinstance(x, NativeLinear) for x in layers)
+        return native and parts.size % _LANES == 0
+
+    def __call__(self, x: Tensor, ragged: Ragged) -> Tensor:
+        """See `Block`."""
+        y = torch.empty_like(x)
+        starts = ragged.starts
+        self._kernels.rose_block(
+            *(self._team.address, _wide(x.dtype), byref(self._block), x.data_ptr()),
+            *(starts.data_ptr(), starts.shape[0] - 1, ragged.longest, y.data_ptr()),
+        )
+        return y

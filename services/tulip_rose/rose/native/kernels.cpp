@@ -52,6 +52,45 @@ void run_norm(Team* team, const Norm* norm, const void* x, const void* y, long r
                           static_cast<T*>(out), rows, norm->size, 0, norm->epsilon});
 }
 
+// Attention and feed-forward, each followed by the add of its input and a norm.
+struct Block {
+    Layer qkv, out, up, down;
+    Norm attention_norm, output_norm;
+    Heads heads;
+};
+
+// What a block makes on its way, in the team's room.
+template <class T>
+struct Bench {
+    T *qkv, *attended, *sum, *middle, *inner;
+
+    Bench(Team& team, const Block& block, long rows) {
+        const long hidden = block.out.n, total = block.qkv.n + 3 * hidden + block.up.n;
+        qkv = static_cast<T*>(team.room(rows * total * static_cast<long>(sizeof(T))));
+        attended = qkv + rows * block.qkv.n;
+        sum = attended + rows * hidden;
+        middle = sum + rows * hidden;
+        inner = middle + rows * hidden;
+    }
+};
+
+template <class T>
+void run_block(Team* team, const Block* block, const void* x, const int* starts, long sequences, long longest,
+               void* y) {
+    const long rows = starts[sequences], step = block->qkv.n;
+    const Bench<T> on(*team, *block, rows);
+    const Heads& heads = block->heads;
+    const T* k = on.qkv + heads.heads * heads.size;
+    const T* v = k + heads.heads / heads.shared * heads.size;
+    run_linear<T>(team, &block->qkv, x, block->qkv.k, rows, nullptr, on.qkv);
+    run_attention<T>(team, &heads, {on.qkv, step}, {k, step}, {v, step}, starts, sequences, longest, on.attended);
+    run_linear<T>(team, &block->out, on.attended, block->out.k, rows, x, on.sum);
+    run_norm<T>(team, &block->attention_norm, on.sum, nullptr, rows, on.middle);
+    run_linear<T>(team, &block->up, on.middle, block->up.k, rows, nullptr, on.inner);
+    run_linear<T>(team, &block->down, on.inner, block->down.k, rows, on.middle, on.sum);
+    run_norm<T>(team, &block->output_norm, on.sum, nullptr, rows, y);
+}
+
 }  // namespace
 
 extern "C" {
@@ -78,6 +117,11 @@ void rose_attention(Team* team, int wide, const Heads* heads, const void* q, lon
                     const void* v, long v_row, const int* starts, long sequences, long longest, void* out) {
     (wide ? run_attention<float> : run_attention<bf16>)(team, heads, {q, q_row}, {k, k_row}, {v, v_row}, starts,
                                                         sequences, longest, out);
+}
+
+void rose_block(Team* team, int wide, const Block* block, const void* x, const int* starts, long sequences,
+                long longest, void* y) {
+    (wide ? run_block<float> : run_block<bf16>)(team, block, x, starts, sequences, longest, y);
 }
 
 void rose_norm(Team* team, int wide, const Norm* norm, const void* x, const void* y, long rows, void* out) {

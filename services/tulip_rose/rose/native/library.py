@@ -35,6 +35,15 @@ class Heads(Structure):
     )
 
 
+class Block(Structure):
+    """Attention and feed-forward, each followed by the add of its input and a norm."""
+
+    _fields_ = (
+        *(("qkv", Layer), ("out", Layer), ("up", Layer), ("down", Layer)),
+        *(("attention_norm", Norm), ("output_norm", Norm), ("heads", Heads)),
+    )
+
+
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "rose_cpu": (c_int, ()),
     "rose_team": (c_void_p, (c_int,)),
@@ -43,6 +52,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "rose_pack": (None, (c_int, c_void_p, c_long, c_long, c_void_p)),
     "rose_linear": (None, (c_void_p, c_int, POINTER(Layer), c_void_p, c_long, c_long, c_void_p, c_void_p)),
     "rose_norm": (None, (c_void_p, c_int, POINTER(Norm), c_void_p, c_void_p, c_long, c_void_p)),
+    "rose_block": (None, (c_void_p, c_int, POINTER(Block), c_void_p, c_void_p, c_long, c_long, c_void_p)),
     "rose_attention": (
         None,
         (c_void_p, c_int, POINTER(Heads), *(c_void_p, c_long) * 3, c_void_p, c_long, c_long, c_void_p),
@@ -102,4 +112,4 @@ class Team:
             self.kernels.rose_disband(address)
 
 
-__all__ = ["Heads", "Layer", "Norm", "Team", "byref", "library", "missing", "serves"]
+__all__ = ["Block", "Heads", "Layer", "Norm", "Team", "byref", "library", "missing", "serves"]

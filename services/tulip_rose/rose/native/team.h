@@ -43,6 +43,12 @@ class Team {
         bytes_ = bytes;
     }
 
+    // Memory for what the caller makes between jobs; the next call may move it.
+    void* room(long bytes) {
+        if (bytes + 64 > static_cast<long>(room_.size())) room_ = std::vector<char>(bytes + 64);
+        return aligned(room_);
+    }
+
     // Runs `work(job, part, scratch)` for each part from 0 on; returns when all are done.
     void run(Part work, const void* job, long parts, bool alone) {
         if (alone || threads_ == 1 || parts == 1) {
@@ -63,10 +69,12 @@ class Team {
     // A moment of looking for work: about 20 microseconds.
     static constexpr int kLooks = 600;
 
-    void* scratch(int index) {
-        const auto address = reinterpret_cast<uintptr_t>(scratch_[index].data());
+    static void* aligned(std::vector<char>& memory) {
+        const auto address = reinterpret_cast<uintptr_t>(memory.data());
         return reinterpret_cast<void*>((address + 63) & ~uintptr_t{63});
     }
+
+    void* scratch(int index) { return aligned(scratch_[index]); }
 
     // Claims parts until none is left. A ticket is the job's number and how many of its parts nobody has claimed yet; to
     // take one down proves that the job is still the one whose fields were read.
@@ -116,6 +124,7 @@ class Team {
 
     const int threads_;
     std::vector<std::vector<char>> scratch_;
+    std::vector<char> room_;
     long bytes_;
     alignas(64) std::atomic<uint64_t> ticket_{0};
     alignas(64) std::atomic<long> done_{0};
