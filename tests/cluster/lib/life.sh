@@ -67,6 +67,6 @@ down() {
     [[ ! -e /run/netns/$netns ]] || ip netns del "$netns"
     _remove_groups
     rm -rf --one-file-system "$dir" "$run"
-    rm -rf /var/lib/cni/{results,cache}/"$group"-*
+    [[ ! -d /var/lib/cni ]] || grep -rlZF "$run/" /var/lib/cni | xargs -0r rm -f || true
     [[ ! -d /var/log/containers ]] || find /var/log/containers -lname "$dir/*" -delete
 }

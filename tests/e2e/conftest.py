@@ -1,0 +1,67 @@
+"""What the tests on a cluster share: the cluster, the images on it, and for each test a namespace that is taken away."""
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from e2ekit.client import Client
+from e2ekit.cluster import Cluster, find_cluster
+from e2ekit.crd import install_crd
+from e2ekit.dump import dump
+from e2ekit.images import Images, provide_images
+from e2ekit.kubectl import Kubectl
+from e2ekit.namespaces import make_namespace, remove_namespace
+from e2ekit.operator import OperatorProcess
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the state of the test's namespace, and what the operator said, into the report of a failed test."""
+    report = yield
+    used = getattr(item, "funcargs", {})
+    if report.failed and isinstance(used.get("kubectl"), Kubectl):
+        report.sections.append(("the namespace", dump(used["kubectl"])))
+    if report.failed and isinstance(used.get("operator"), OperatorProcess):
+        report.sections.append(("the operator", used["operator"].tail()))
+    return report
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Cluster:
+    """The cluster of `KUBECONFIG`, else one of our own, which stays up for the next run (`make cluster-down`)."""
+    return find_cluster()
+
+
+@pytest.fixture(scope="session")
+def images(cluster: Cluster) -> Images:
+    """The images of this checkout, on every node."""
+    return provide_images(cluster)
+
+
+@pytest.fixture(scope="session")
+def crd(cluster: Cluster) -> None:
+    """The CRD of this checkout is served."""
+    install_crd(Kubectl(cluster, "default"))
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster, crd: None) -> Iterator[Kubectl]:
+    """kubectl in a new namespace, which takes only pods that pass the `restricted` Pod Security level."""
+    kubectl = make_namespace(cluster, "test")
+    yield kubectl
+    remove_namespace(kubectl)
+
+
+@pytest.fixture
+def operator(cluster: Cluster, images: Images, kubectl: Kubectl, tmp_path: Path) -> Iterator[OperatorProcess]:
+    """The operator of this checkout, which looks after the test's namespace alone."""
+    process = OperatorProcess(cluster, images, kubectl.namespace, tmp_path / "operator.log")
+    process.start()
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def client(kubectl: Kubectl, images: Images) -> Client:
+    """An HTTP client inside the cluster's network."""
+    return Client(kubectl, images.gateway)
