@@ -4,6 +4,7 @@ Only engines come and go: their labels do so with them.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import grpc
 from prometheus_client import (
@@ -40,6 +41,14 @@ FAILURES = ("unreachable", "refused", "status", "expired", "error_event", "garba
 """Why the set of engines could not be renewed, or the watch of it broke."""
 ENDS = ("ended", "due")
 """Why a healthy watch was opened again: the server closed it, or it was time for a full list."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointCounters:
+    """What is counted of one engine. Counting goes on unseen when its labels are gone."""
+
+    tokens: Counter
+    ejections: Counter
 
 
 class DiscoveryMetrics:
@@ -84,6 +93,7 @@ class Metrics:
         self.rejections = {room: rejections.labels(room) for room in ("tokens", "bytes")}
         errors = self._counter("engine_errors", "Calls to engines that failed, by gRPC code.", "code")
         self.engine_errors = {code.name: errors.labels(code.name) for code in grpc.StatusCode}
+        self._endpoint_tokens = self._counter("endpoint_tokens", "Tokens that an engine embedded.", "endpoint")
         self._ejections = self._counter("ejections", "Times an engine was left out after failures.", "endpoint")
         self._describe_state()
         stages = Histogram(
@@ -95,15 +105,17 @@ class Metrics:
         )
         self.stages = {stage: stages.labels(stage) for stage in STAGES}
 
-    def endpoint_came(self, endpoint: Endpoint) -> Counter:
-        """Show the state of an engine from now on; gives the counter of its ejections."""
+    def endpoint_came(self, endpoint: Endpoint) -> EndpointCounters:
+        """Show the state of an engine from now on; gives what is counted of it."""
         self._up.labels(endpoint.address).set_function(lambda: float(endpoint.ready))
         self._outstanding.labels(endpoint.address).set_function(lambda: float(endpoint.outstanding_tokens))
-        return self._ejections.labels(endpoint.address)
+        return EndpointCounters(
+            self._endpoint_tokens.labels(endpoint.address), self._ejections.labels(endpoint.address)
+        )
 
     def endpoint_left(self, address: str) -> None:
         """Show nothing of an engine any more."""
-        for family in (self._up, self._outstanding, self._ejections):
+        for family in (self._up, self._outstanding, self._endpoint_tokens, self._ejections):
             family.remove(address)
 
     def discovery(self) -> DiscoveryMetrics:

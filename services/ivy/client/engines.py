@@ -135,7 +135,7 @@ class Engines:
             endpoint.ejected_until = now + seconds
             endpoint.ejections += 1
             endpoint.failures = 0
-            member.ejections.inc()
+            member.counters.ejections.inc()
 
     def _pick(self, digest: str, tokens: int, avoid: Member | None) -> Member | None:
         members = list(self._members.values())

@@ -3,23 +3,23 @@
 import asyncio
 from collections.abc import Callable
 
-from prometheus_client import Counter
 from trellis_wire.v1 import embedding_pb2 as pb
 
 from ivy.client.channel import EngineChannel
 from ivy.client.endpoint import Endpoint
 from ivy.client.watch import Watch
 from ivy.life import Life
+from ivy.metrics import EndpointCounters
 
 
 class Member:
     """Owns what belongs to one engine. Needs a running event loop."""
 
     def __init__(
-        self, endpoint: Endpoint, ejections: Counter, clock: Callable[[], float], changed: Callable[[], None]
+        self, endpoint: Endpoint, counters: EndpointCounters, clock: Callable[[], float], changed: Callable[[], None]
     ) -> None:
         self.endpoint = endpoint
-        self.ejections = ejections
+        self.counters = counters
         self._clock = clock
         self._channel = EngineChannel(endpoint.address)
         self._calls = Life()
@@ -38,6 +38,7 @@ class Member:
             response = await self._channel.embed(request, timeout_s)
         now = self._clock()
         self.endpoint.speed.answered(ahead, now - began, now)
+        self.counters.tokens.inc(tokens)
         return response
 
     def look_again(self) -> None:

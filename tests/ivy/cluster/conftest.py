@@ -59,6 +59,8 @@ class FakeApiServer:
     """The parameters of each request."""
     tokens: list[str | None] = field(default_factory=list)
     watches: list[asyncio.Queue[bytes | None]] = field(default_factory=list)
+    went_elsewhere: bool = False
+    """Somebody followed a redirect."""
     runner: web.AppRunner | None = None
     tls: ssl.SSLContext | None = None
 
@@ -66,6 +68,7 @@ class FakeApiServer:
         self.list_gate.set()
         app = web.Application()
         app.router.add_get(PATH, self.answer)
+        app.router.add_get("/elsewhere", self.elsewhere)
         self.runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self.runner.setup()
         await web.TCPSite(self.runner, "127.0.0.1", self.port, ssl_context=self.tls).start()
@@ -121,10 +124,15 @@ class FakeApiServer:
         assert request.query["labelSelector"] == f"kubernetes.io/service-name={SERVICE.name}"
         return await (self._watch(request) if "watch" in request.query else self._list(request))
 
+    async def elsewhere(self, request: web.Request) -> web.Response:
+        self.went_elsewhere = True
+        return web.json_response({})
+
     async def _list(self, request: web.Request) -> web.Response:
         await self.list_gate.wait()
         if self.list_status != 200:
-            return web.json_response({"kind": "Status", "code": self.list_status}, status=self.list_status)
+            headers = {"location": "/elsewhere"} if self.list_status == 307 else None
+            return web.json_response({"kind": "Status"}, status=self.list_status, headers=headers)
         items, start = list(self.slices.values()), int(request.query.get("continue", 0))
         page = items[start : start + self.page_size] if self.page_size else items
         metadata = {"resourceVersion": str(self.version)}

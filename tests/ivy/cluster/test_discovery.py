@@ -107,6 +107,8 @@ async def test_a_call_to_an_engine_that_leaves_is_answered_and_then_nothing_of_i
     await until(serving(gateway, 1))
     label = f'endpoint="127.0.0.1:{leaving.port}"'
     assert label in await exposition(gateway)
+    assert await embed_some(gateway, 1) == {200}
+    assert await gateway.metric(f"trellis_gateway_endpoint_tokens_total{{{label}}}") == 4
     leaving.gate.clear()
     call = asyncio.create_task(gateway.embed(input="a"))
     await until(lambda: leaving.waiting == 1)
@@ -118,7 +120,7 @@ async def test_a_call_to_an_engine_that_leaves_is_answered_and_then_nothing_of_i
     await until(only(gateway, staying))
     assert label not in await exposition(gateway)
     assert await embed_some(gateway) == {200}
-    assert (leaving.waiting, leaving.cancelled, len(leaving.calls)) == (1, 0, 1)
+    assert (leaving.waiting, leaving.cancelled, len(leaving.calls)) == (1, 0, 2)
     # Nobody looks at it any more, while the other one is looked at twice.
     looks, until_looks = leaving.looks, staying.looks + 2
     await until(lambda: staying.looks >= until_looks)

@@ -231,6 +231,7 @@ async def test_a_redirect_does_not_get_the_token(api_server, following, until, t
     api_server.list_status = 307
     async with following(ApiServer(api_server.url, token_file=token), quick) as followed:
         await until(lambda: followed.restarts("status") >= 1)
+    assert not api_server.went_elsewhere
 
 
 async def test_what_the_cluster_says_of_engines_is_counted(api_server, followed, until, pod, slice_object):
