@@ -1,0 +1,307 @@
+"""Steady load through the gateways while the cluster changes: no answer but 200 and 429, and every 200 right.
+
+Conditions 3 to 5 and 7. One model serves all tests of this file; each begins when it serves with two of each kind.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from e2ekit.client import Client, Load
+from e2ekit.cluster import Cluster
+from e2ekit.images import Images
+from e2ekit.kubectl import Kubectl, Manifest, RefusedError
+from e2ekit.models import children, manifest, templates, wait_settled
+from e2ekit.namespaces import make_namespace, remove_namespace
+from e2ekit.operator import OperatorProcess
+from e2ekit.waiting import throughout, until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+MODEL = "m"
+TEXT = "the quick brown fox jumps over a lazy dog while it rains in the old harbour"
+INPUTS = [[TEXT[: 9 + (17 * row + 23 * text) % 60] * (1 + row % 3) for text in range(1 + row % 4)] for row in range(8)]
+LEAST = 30
+"""Answers that a load must have before and after what a test does."""
+AWAY_S = 120
+SHARE_S = 15
+"""In which a new engine comes to its share."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """The model, and what it answers to `INPUTS`."""
+
+    url: str
+    name: str
+    vectors: list[list[str]]
+
+
+@pytest.fixture(scope="module")
+def kubectl(cluster: Cluster, crd: None) -> Iterator[Kubectl]:
+    """One namespace for all tests of this file."""
+    kubectl = make_namespace(cluster, "load")
+    yield kubectl
+    remove_namespace(kubectl)
+
+
+@pytest.fixture(scope="module")
+def operator(
+    cluster: Cluster, images: Images, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OperatorProcess]:
+    """One operator for all tests of this file."""
+    log = tmp_path_factory.mktemp("operator") / "operator.log"
+    process = OperatorProcess(cluster, images, kubectl.namespace, log)
+    process.start()
+    yield process
+    process.stop()
+
+
+@pytest.fixture(scope="module")
+def client(kubectl: Kubectl, images: Images) -> Client:
+    """One client for all tests of this file."""
+    return Client(kubectl, images.gateway)
+
+
+def served_model(name: str, replicas: int = 2, **embedding: str) -> Manifest:
+    """The example, with engines that leave each other room, and a drain that outlasts the spreading of news."""
+    return manifest(
+        name,
+        embedding={"truncation": "end", **embedding},
+        engine={
+            "replicas": replicas,
+            "drain": {"delaySeconds": 5, "timeoutSeconds": 30},
+            "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "400Mi"}},
+        },
+        gateway={"replicas": replicas},
+    )
+
+
+def answers_of(client: Client, kubectl: Kubectl, name: str) -> Served:
+    """What a model answers to `INPUTS` when nothing is going on."""
+    found = kubectl.get("embeddingmodel", name)
+    url, served = found["status"]["url"], found["spec"]["model"].get("servedNames", [name])[0]
+    return Served(url, served, [client.embed(url, served, texts).encoded for texts in INPUTS])
+
+
+@pytest.fixture(scope="module")
+def first(kubectl: Kubectl, operator: OperatorProcess, client: Client) -> Served:
+    kubectl.apply(served_model(MODEL))
+    wait_settled(kubectl, MODEL, timeout_s=180)
+    return answers_of(client, kubectl, MODEL)
+
+
+@pytest.fixture
+def served(kubectl: Kubectl, first: Served) -> Served:
+    """The model, with two engines and two gateways that all serve."""
+    kubectl.patch("embeddingmodel", MODEL, {"spec": {"engine": {"replicas": 2}}})
+    wait_settled(kubectl, MODEL, timeout_s=240)
+    until(lambda: (len(pods(kubectl, "engine")), len(pods(kubectl, "gateway"))) == (2, 2), "two pods of each kind", 120)
+    return first
+
+
+@contextmanager
+def steady_load(client: Client, served: Served, **others: list[list[str]]) -> Iterator[Load]:
+    """Load for as long as the block lasts, and a little longer; then it must have been clean."""
+    load = client.load(served.url, served.name, INPUTS, {"first": served.vectors, **others})
+    try:
+        until(lambda: load.counted().answers >= LEAST, "the load is steady")
+        yield load
+        more = load.counted().answers + LEAST
+        until(lambda: load.counted().answers >= more, "the load goes on")
+    finally:
+        seen = load.stop()
+    seen.assert_clean(least=2 * LEAST)
+
+
+def pods(kubectl: Kubectl, component: str) -> dict[str, Manifest]:
+    """The pods of a component that are not on their way out, by name."""
+    found = kubectl.all("pods", {"app.kubernetes.io/instance": MODEL, "app.kubernetes.io/component": component})
+    return {each["metadata"]["name"]: each for each in found if "deletionTimestamp" not in each["metadata"]}
+
+
+def is_ready(pod: Manifest) -> bool:
+    """Whether the cluster counts a pod as ready."""
+    conditions = {each["type"]: each["status"] for each in pod.get("status", {}).get("conditions", [])}
+    return conditions.get("Ready") == "True"
+
+
+def two_are_ready(kubectl: Kubectl, component: str, without: str) -> bool:
+    """Whether two pods of a component are ready, none of which is the one that went."""
+    found = pods(kubectl, component)
+    return without not in found and sum(map(is_ready, found.values())) == 2
+
+
+def of_engines(client: Client, kubectl: Kubectl, family: str) -> Counter[str]:
+    """A metric that gateways have of each engine, by its address, summed over the gateways."""
+    found: Counter[str] = Counter()
+    for pod in pods(kubectl, "gateway").values():
+        shown = client.request("GET", f"http://{pod['status']['podIP']}:8080/metrics").text
+        for line in shown.splitlines():
+            if line.startswith(f'trellis_gateway_{family}{{endpoint="'):
+                found[line.split('"')[1]] += int(float(line.rpartition(" ")[2]))
+    return found
+
+
+def test_a_rolling_update_of_engines_and_gateways_is_not_noticed(
+    kubectl: Kubectl, client: Client, served: Served
+) -> None:
+    before = {**pods(kubectl, "engine"), **pods(kubectl, "gateway")}
+    with steady_load(client, served):
+        change = {"engine": {"batching": {"maxBatchTokens": 1024}}, "gateway": {"maxQueuedTokens": 400000}}
+        kubectl.patch("embeddingmodel", MODEL, {"spec": change})
+        wait_settled(kubectl, MODEL, timeout_s=300)
+        until(lambda: not before.keys() & {**pods(kubectl, "engine"), **pods(kubectl, "gateway")}.keys(), "all are new")
+
+
+def test_a_new_engine_takes_its_share_within_fifteen_seconds_and_no_burst_before(
+    kubectl: Kubectl, client: Client, served: Served
+) -> None:
+    old = set(pods(kubectl, "engine"))
+    with steady_load(client, served):
+        kubectl.patch("embeddingmodel", MODEL, {"spec": {"engine": {"replicas": 3}}})
+        name = until(lambda: next(iter(set(pods(kubectl, "engine")) - old), ""), "there is a third engine")
+        until(lambda: is_ready(pods(kubectl, "engine")[name]), "it is ready", 120)
+        new = f"{pods(kubectl, 'engine')[name]['status']['podIP']}:50051"
+        start = of_engines(client, kubectl, "endpoint_tokens_total")
+        waits: list[Counter[str]] = []
+        throughout(
+            lambda: waits.append(of_engines(client, kubectl, "endpoint_outstanding_tokens")) is None, "", SHARE_S
+        )
+        warm = of_engines(client, kubectl, "endpoint_tokens_total")
+        throughout(lambda: True, "", SHARE_S)
+        late = of_engines(client, kubectl, "endpoint_tokens_total")
+    assert max(each[new] for each in waits) <= max(max(each.values()) for each in waits)
+    slow, full = (warm - start)[new] / (warm - start).total(), (late - warm)[new] / (late - warm).total()
+    assert slow <= full + 0.05, f"{slow:.2f} of all tokens in the slow start, {full:.2f} afterwards"
+    assert 0.2 < full < 0.5, f"{full:.2f} of all tokens, of three engines"
+
+
+def test_scaling_down_is_not_noticed(kubectl: Kubectl, client: Client, served: Served) -> None:
+    with steady_load(client, served):
+        kubectl.patch("embeddingmodel", MODEL, {"spec": {"engine": {"replicas": 1}}})
+        wait_settled(kubectl, MODEL, timeout_s=120)
+        everything = {"app.kubernetes.io/instance": MODEL, "app.kubernetes.io/component": "engine"}
+        until(lambda: len(kubectl.all("pods", everything)) == 1, "one engine is left, and no other ends", 120)
+
+
+def test_the_drain_of_a_node_is_not_noticed(kubectl: Kubectl, client: Client, served: Served) -> None:
+    placed = [pod["spec"]["nodeName"] for kind in ("engine", "gateway") for pod in pods(kubectl, kind).values()]
+    [(node, _)] = Counter(placed).most_common(1)
+    mine = f"--pod-selector=app.kubernetes.io/instance={MODEL}"
+    with steady_load(client, served):
+        try:
+            kubectl.run("drain", node, mine, "--delete-emptydir-data", "--timeout=180s", timeout_s=200)
+            for kind in ("engine", "gateway"):
+                until(lambda kind=kind: two_are_ready(kubectl, kind, ""), f"two of kind {kind} serve elsewhere", 180)
+                assert node not in {pod["spec"]["nodeName"] for pod in pods(kubectl, kind).values()}
+        finally:
+            kubectl.run("uncordon", node)
+
+
+@pytest.mark.parametrize("component", ["engine", "gateway"])
+@pytest.mark.parametrize("how", ["--grace-period=0 --force", ""])
+def test_the_end_of_each_pod_is_not_noticed(
+    kubectl: Kubectl, client: Client, served: Served, component: str, how: str
+) -> None:
+    with steady_load(client, served):
+        for name in pods(kubectl, component):
+            kubectl.delete("pod", name, *how.split())
+            until(lambda name=name: two_are_ready(kubectl, component, name), f"{name} is replaced", 180)
+
+
+def test_an_engine_that_is_killed_in_the_middle_of_its_work_is_not_noticed(
+    cluster: Cluster, kubectl: Kubectl, client: Client, served: Served
+) -> None:
+    if not cluster.own:
+        pytest.skip("processes of pods are reached only on a cluster of our own")
+    with steady_load(client, served):
+        for name, pod in pods(kubectl, "engine").items():
+            os.kill(process_of(pod["metadata"]["uid"], "tulip_rose"), signal.SIGKILL)
+            until(
+                lambda name=name: restarts(kubectl, name) and is_ready(pods(kubectl, "engine")[name]), "it is back", 180
+            )
+
+
+def process_of(pod_uid: str, module: str) -> int:
+    """The process of a pod that runs a module."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            held, command = (folder / "cgroup").read_text(), (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if pod_uid.replace("-", "") in held.replace("-", "").replace("_", "") and module.encode() in command:
+            return int(folder.name)
+    raise AssertionError(f"no process of pod {pod_uid} runs {module}")
+
+
+def restarts(kubectl: Kubectl, name: str) -> int:
+    """How often the container of a pod was started again."""
+    return int(kubectl.get("pod", name)["status"]["containerStatuses"][0]["restartCount"])
+
+
+def test_restarts_of_the_operator_are_not_noticed(
+    kubectl: Kubectl, operator: OperatorProcess, client: Client, served: Served
+) -> None:
+    before = templates(kubectl, MODEL), set(pods(kubectl, "engine")), set(pods(kubectl, "gateway"))
+    with steady_load(client, served) as load:
+        for end in (operator.stop, operator.kill):
+            end()
+            more = load.counted().answers + LEAST
+            until(lambda more=more: load.counted().answers >= more, "the load goes on without an operator")
+            operator.start()
+            wait_settled(kubectl, MODEL)
+    assert (templates(kubectl, MODEL), set(pods(kubectl, "engine")), set(pods(kubectl, "gateway"))) == before
+
+
+def test_an_api_server_that_is_away_for_two_minutes_is_not_noticed_and_then_all_goes_on(
+    cluster: Cluster, kubectl: Kubectl, operator: OperatorProcess, client: Client, served: Served
+) -> None:
+    if not cluster.own:
+        pytest.skip("the API server is stopped only on a cluster of our own")
+    with steady_load(client, served):
+        cluster.tool("stop", "kube-apiserver")
+        try:
+            throughout(lambda: not api_answers(kubectl), "the API server is away", AWAY_S)
+        finally:
+            cluster.tool("start", "kube-apiserver")
+        until(lambda: api_answers(kubectl), "the API server is back")
+        assert operator.alive
+        kubectl.patch("embeddingmodel", MODEL, {"spec": {"engine": {"replicas": 3}}})
+        wait_settled(kubectl, MODEL, timeout_s=240)
+        until(lambda: of_engines(client, kubectl, "endpoint_up").total() == 6, "both gateways have three engines", 60)
+
+
+def api_answers(kubectl: Kubectl) -> bool:
+    """Whether the API server is there."""
+    try:
+        kubectl.run("get", "namespace", kubectl.namespace, "--request-timeout=2s")
+    except RefusedError:
+        return False
+    return True
+
+
+def test_a_change_of_what_makes_vectors_mixes_no_two_kinds_of_them(
+    kubectl: Kubectl, client: Client, served: Served
+) -> None:
+    kubectl.apply(served_model("other", replicas=1, pooling="cls"))
+    wait_settled(kubectl, "other", timeout_s=180)
+    other = answers_of(client, kubectl, "other").vectors
+    kubectl.delete("embeddingmodel", "other")
+    until(lambda: not children(kubectl, "other", "pods"), "the other model is gone", 120)
+    with steady_load(client, served, second=other) as load:
+        for pooling, name in (("cls", "second"), (None, "first")):
+            kubectl.patch("embeddingmodel", MODEL, {"spec": {"embedding": {"pooling": pooling}}})
+            wait_settled(kubectl, MODEL, timeout_s=300)
+            vectors_are(load, name)
+
+
+def vectors_are(load: Load, name: str) -> None:
+    """Wait until answers have the vectors of this name."""
+    enough = load.counted().right.get(name, 0) + LEAST
+    until(lambda: load.counted().right.get(name, 0) >= enough, f"vectors are those called {name}")
