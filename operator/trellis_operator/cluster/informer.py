@@ -9,6 +9,7 @@ import logging
 import random
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trellis_operator.cluster.api import Api
@@ -22,11 +23,24 @@ log = logging.getLogger(__name__)
 
 _SELECTOR = f"{MANAGED_BY}={MANAGER}"
 _PAGE = 500
-_RELIST_S = 600.0
-_WATCH_S = 290
-_SILENCE_S = 80.0
-"""Bookmarks come every minute, so a watch that says nothing for longer is dead."""
-_FIRST_PAUSE_S, _LAST_PAUSE_S = 0.5, 15.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """When an informer does something by itself.
+
+    Attributes:
+        relist_s: after this long a new list is asked for, whatever the watch told.
+        watch_s: the API server ends a watch after this long.
+        silence_s: a watch that says nothing for longer is dead; bookmarks come every minute.
+        first_pause_s: after a failure; it doubles up to `last_pause_s`.
+    """
+
+    relist_s: float = 600.0
+    watch_s: int = 290
+    silence_s: float = 80.0
+    first_pause_s: float = 0.5
+    last_pause_s: float = 15.0
 
 
 class Target(Protocol):
@@ -45,25 +59,34 @@ class Target(Protocol):
 class Informer:
     """Follows the objects of one kind that carry our label."""
 
-    def __init__(self, api: Api, kind: Kind, namespace: str | None, target: Target, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        api: Api,
+        kind: Kind,
+        namespace: str | None,
+        target: Target,
+        metrics: Metrics,
+        pace: Pace = Pace(),
+    ) -> None:
         self._api, self._kind, self._namespace, self._target, self._metrics = api, kind, namespace, target, metrics
+        self._pace = pace
         self._path = kind.path(namespace)
         self.synced = asyncio.Event()
         """Set once the first list was taken in."""
 
     async def run(self) -> None:
         """Follow until cancelled. No answer of the API server ends it."""
-        pause_s = _FIRST_PAUSE_S
+        pause_s = self._pace.first_pause_s
         while True:
             try:
                 version = await self._list()
-                pause_s = _FIRST_PAUSE_S
+                pause_s = self._pace.first_pause_s
                 why = await self._follow(version)
             except (AwayError, RefusedError) as error:
                 why = "away" if isinstance(error, AwayError) else "error"
                 log.warning("watch of %s: %s; next try in %.1f s", self._kind.plural, error, pause_s)
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
-                pause_s = min(2 * pause_s, _LAST_PAUSE_S)
+                pause_s = min(2 * pause_s, self._pace.last_pause_s)
             self._metrics.restart(self._kind.name, why)
 
     async def _list(self) -> str:
@@ -82,10 +105,10 @@ class Informer:
 
     async def _follow(self, version: str) -> str:
         """Watch, and watch on where a watch ends by itself; returns why a new list is needed."""
-        relist_at = time.monotonic() + _RELIST_S * random.uniform(0.8, 1.2)  # noqa: S311
+        relist_at = time.monotonic() + self._pace.relist_s * random.uniform(0.8, 1.2)  # noqa: S311
         while time.monotonic() < relist_at:
             query = {"labelSelector": _SELECTOR, "resourceVersion": version, "allowWatchBookmarks": "true"}
-            events = self._api.watch(self._path, _SILENCE_S, timeoutSeconds=str(_WATCH_S), **query)
+            events = self._api.watch(self._path, self._pace.silence_s, timeoutSeconds=str(self._pace.watch_s), **query)
             async for event in events:
                 if event["type"] == "ERROR":
                     return "expired" if event["object"].get("code") == 410 else "error"

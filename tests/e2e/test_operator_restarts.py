@@ -1,0 +1,121 @@
+"""Condition 2: an operator that is killed in a rollout, or replaced by one with other defaults, changes no pod.
+Condition 12, second half: of two operators one writes."""
+
+import os
+import signal
+
+import pytest
+from e2ekit.counts import writes
+from e2ekit.kubectl import Kubectl
+from e2ekit.models import children, manifest, templates, wait_for, wait_settled
+from e2ekit.operator import OperatorProcess
+from e2ekit.waiting import throughout, until
+
+pytestmark = pytest.mark.cluster
+
+
+def pod_names(kubectl: Kubectl) -> set[str]:
+    return {each["metadata"]["name"] for each in children(kubectl, "m", "pods")}
+
+
+def test_an_operator_that_is_killed_in_a_rollout_goes_on_where_it_was(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    kubectl.apply(manifest())
+    wait_settled(kubectl, "m")
+    before = templates(kubectl, "m")
+    kubectl.patch("embeddingmodel", "m", {"spec": {"embedding": {"pooling": "cls"}}})
+    until(lambda: not set(templates(kubectl, "m").values()) & set(before.values()), "both Deployments roll")
+    operator.kill()
+    wanted = templates(kubectl, "m")
+    operator.start()
+    wait_settled(kubectl, "m")
+    assert templates(kubectl, "m") == wanted
+    until(lambda: len(children(kubectl, "m", "configmaps")) == 1, "what older pods read is gone")
+
+
+def test_another_version_of_the_operator_with_other_images_and_defaults_changes_no_pod(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    kubectl.apply(manifest())
+    wait_settled(kubectl, "m")
+    wanted, pods = templates(kubectl, "m"), pod_names(kubectl)
+    operator.stop()
+    operator.flags = (
+        *("--engine-image", "example.com/engine:2", "--gateway-image", "example.com/gateway:2"),
+        *("--fetch-image", "example.com/operator:2", "--image-pull-policy", "Never", "--resync-seconds", "5"),
+    )
+    operator.start()
+    kubectl.patch("embeddingmodel", "m", {"spec": {"disruption": {"maxUnavailable": 2}}})
+    until(lambda: kubectl.get("pdb", "m-engine")["spec"]["maxUnavailable"] == 2, "the new operator works")
+    throughout(lambda: templates(kubectl, "m") == wanted and pod_names(kubectl) == pods, "pods stay", 15)
+    kubectl.run("annotate", "embeddingmodel", "m", "trellis.dev/restart=please")
+    until(lambda: "example.com/engine:2" in str(templates(kubectl, "m")), "a person asked for new pods")
+
+
+def a_second(operator: OperatorProcess, name: str) -> OperatorProcess:
+    return OperatorProcess(operator.cluster, operator.images, operator.namespace, operator.log.with_name(name))
+
+
+def holder(kubectl: Kubectl) -> str:
+    lease = kubectl.find("lease", "trellis-operator")
+    return str(lease["spec"].get("holderIdentity", "")) if lease else ""
+
+
+def test_of_two_operators_the_second_waits_and_takes_over_at_once_when_the_first_stops(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    first = until(lambda: holder(kubectl), "there is a leader")
+    second = a_second(operator, "second.log")
+    second.start()
+    try:
+        kubectl.apply(manifest())
+        wait_for(kubectl, "m", "Accepted", "True")
+        assert holder(kubectl) == first
+        assert writes(second) == 0
+        assert operator.stop() == 0
+        until(lambda: holder(kubectl) not in ("", first), "the second leads", 10)
+        wait_settled(kubectl, "m")
+    finally:
+        second.stop()
+
+
+def test_a_leader_that_was_stopped_for_longer_than_its_lease_writes_nothing_and_ends(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    first = until(lambda: holder(kubectl), "there is a leader")
+    kubectl.apply(manifest())
+    wait_settled(kubectl, "m")
+    pid = operator_pid(operator)
+    os.kill(pid, signal.SIGSTOP)
+    second = a_second(operator, "second.log")
+    second.start()
+    try:
+        until(lambda: holder(kubectl) not in ("", first), "the second leads", 60)
+        # Something to do for whoever wakes up, which the second has not seen yet or has just done.
+        kubectl.run("scale", "deployment", "m-gateway", "--replicas=3")
+        until(lambda: kubectl.get("deployment", "m-gateway")["spec"]["replicas"] == 1, "the second puts it back")
+        os.kill(pid, signal.SIGCONT)
+        assert operator.process is not None
+        assert operator.process.wait(20) == 1
+        said = operator.log.read_text()
+        assert "error: the Lease" in said or "error: no longer the leader" in said
+        assert "spec.replicas differs" not in said
+        wait_settled(kubectl, "m")
+    finally:
+        second.stop()
+
+
+def operator_pid(operator: OperatorProcess) -> int:
+    """Of the interpreter: what entered the cluster's network may be its parent."""
+    assert operator.process is not None
+    pid = operator.process.pid
+    while b"trellis_operator" not in _command(pid).split(b"\0")[2:4]:
+        with open(f"/proc/{pid}/task/{pid}/children") as children_of:
+            pid = int(children_of.read().split()[0])
+    return pid
+
+
+def _command(pid: int) -> bytes:
+    with open(f"/proc/{pid}/cmdline", "rb") as command:
+        return command.read()

@@ -1,0 +1,179 @@
+"""An informer before an API server whose watches expire, break, stall and miss what happens. The fake is the server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.fence import Fence
+from trellis_operator.cluster.informer import Informer, Pace
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.kinds import CONFIG_MAP, Kind
+
+Body = dict[str, Any]
+
+
+def item(name: str, version: int = 1) -> Body:
+    return {"metadata": {"name": name, "namespace": "search", "resourceVersion": str(version)}}
+
+
+@dataclass
+class Server:
+    """What an API server says about ConfigMaps: lists from `items`, and each watch from the lines that a test sends."""
+
+    items: dict[str, Body] = field(default_factory=dict)
+    version: int = 1
+    lists: int = 0
+    away: bool = False
+    watches: asyncio.Queue["asyncio.Queue[bytes | None]"] = field(default_factory=asyncio.Queue)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self.away:
+            return web.json_response({"reason": "ServiceUnavailable"}, status=503)
+        if "watch" not in request.query:
+            self.lists += 1
+            return web.json_response(
+                {"metadata": {"resourceVersion": str(self.version)}, "items": list(self.items.values())}
+            )
+        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await self.watches.put(lines)
+        while (line := await lines.get()) is not None:
+            await response.write(line)
+        return response
+
+    async def watch(self) -> "asyncio.Queue[bytes | None]":
+        """The next watch that begins."""
+        async with asyncio.timeout(10):
+            return await self.watches.get()
+
+
+@dataclass
+class Seen:
+    """What an informer knows."""
+
+    names: set[str] = field(default_factory=set)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def replace(self, kind: Kind, namespace: str | None, items: list[Body]) -> None:
+        self.names = {each["metadata"]["name"] for each in items}
+        self.changed.set()
+
+    def put(self, kind: Kind, item: Body) -> None:
+        self.names.add(item["metadata"]["name"])
+        self.changed.set()
+
+    def drop(self, kind: Kind, item: Body) -> None:
+        self.names.discard(item["metadata"]["name"])
+        self.changed.set()
+
+    async def until(self, names: set[str]) -> None:
+        async with asyncio.timeout(10):
+            while self.names != names:
+                self.changed.clear()
+                await self.changed.wait()
+
+
+def event(change: str, body: Body) -> bytes:
+    return json.dumps({"type": change, "object": body}).encode() + b"\n"
+
+
+@pytest.fixture
+async def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+async def seen(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[Seen]:
+    """An informer that runs, and what it knows."""
+    application = web.Application()
+    application.router.add_get("/api/v1/configmaps", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    client = ApiClient(Configuration(host=f"http://127.0.0.1:{port}"))
+    seen, metrics = Seen(), Metrics()
+    pace = getattr(request, "param", Pace(first_pause_s=0.01, last_pause_s=0.05))
+    informer = Informer(Api(client, Fence.always_open(), metrics), CONFIG_MAP, None, seen, metrics, pace)
+    running = asyncio.create_task(informer.run())
+    yield seen
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await client.close()
+    await runner.cleanup()
+
+
+async def test_a_list_and_then_its_changes_are_seen(server: Server, seen: Seen) -> None:
+    server.items["a"] = item("a")
+    watch = await server.watch()
+    await watch.put(event("ADDED", item("b", 2)))
+    await watch.put(event("BOOKMARK", {"metadata": {"resourceVersion": "3"}}))
+    await watch.put(event("DELETED", item("a", 4)))
+    await seen.until({"b"})
+
+
+@pytest.mark.parametrize("code", [410, 500])
+async def test_after_an_error_event_a_new_list_finds_what_was_missed(server: Server, seen: Seen, code: int) -> None:
+    server.items["gone"] = item("gone")
+    watch = await server.watch()
+    await seen.until({"gone"})
+    server.items = {"new": item("new")}
+    await watch.put(event("ERROR", {"code": code, "reason": "Expired"}))
+    await seen.until({"new"})
+
+
+@pytest.mark.parametrize("line", [b"not json\n", b'{"type": "ADDED", "obj'])
+async def test_a_watch_that_breaks_in_the_middle_is_begun_anew(server: Server, seen: Seen, line: bytes) -> None:
+    watch = await server.watch()
+    server.items = {"new": item("new")}
+    await watch.put(line)
+    await watch.put(None)
+    await seen.until({"new"})
+
+
+async def test_a_watch_that_ends_goes_on_where_it_was_without_a_list(server: Server, seen: Seen) -> None:
+    watch = await server.watch()
+    await watch.put(event("ADDED", item("a", 2)))
+    await watch.put(None)
+    watch = await server.watch()
+    await watch.put(event("ADDED", item("b", 3)))
+    await seen.until({"a", "b"})
+    assert server.lists == 1
+
+
+@pytest.mark.parametrize("seen", [Pace(silence_s=0.1, first_pause_s=0.01)], indirect=True)
+async def test_a_watch_that_says_nothing_is_left_for_another(server: Server, seen: Seen) -> None:
+    await server.watch()
+    watch = await server.watch()
+    await watch.put(event("ADDED", item("a", 2)))
+    await seen.until({"a"})
+
+
+@pytest.mark.parametrize("seen", [Pace(relist_s=0.2, silence_s=0.1, first_pause_s=0.01)], indirect=True)
+async def test_a_deletion_that_no_watch_ever_told_is_found(server: Server, seen: Seen) -> None:
+    server.items["ghost"] = item("ghost")
+    await seen.until({"ghost"})
+    server.items.clear()
+    await seen.until(set())
+
+
+async def test_a_server_that_is_away_is_waited_for_and_what_is_known_stays(server: Server, seen: Seen) -> None:
+    server.items["a"] = item("a")
+    watch = await server.watch()
+    await seen.until({"a"})
+    server.away = True
+    await watch.put(event("ERROR", {"code": 410}))
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+        assert seen.names == {"a"}
+    server.items["b"] = item("b")
+    server.away = False
+    await seen.until({"a", "b"})
