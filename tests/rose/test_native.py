@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
+from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.device import CpuDevice
 from tulip_rose.rose.engine import Engine
+from tulip_rose.rose.layers.attention import Mask
+from tulip_rose.rose.layers.block import PostNormBlock
 from tulip_rose.rose.layers.kit import NativeKit, TorchKit
-from tulip_rose.rose.layers.linear import Activation
+from tulip_rose.rose.layers.linear import Activation, Linear
+from tulip_rose.rose.layers.native import NativePostNorm
+from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.native import build, library
 from tulip_rose.rose.native.library import Team, missing
 from tulip_rose.rose.options import EngineOptions
@@ -111,3 +116,57 @@ def test_a_device_makes_the_kit_for_its_dtype() -> None:
     expected = NativeKit if missing("bfloat16") is None else TorchKit
     assert isinstance(device.kit("bfloat16", "auto"), expected)
     device.close()
+
+
+@pytest.mark.parametrize("size", [16, 32, 48])
+def test_a_block_in_one_call_gives_what_its_layers_give_one_by_one(dtype: torch.dtype, size: int) -> None:
+    if missing("bfloat16"):
+        pytest.skip(str(missing("bfloat16")))
+    torch.manual_seed(4)
+    team = Team(3)
+    parts = block_parts(NativeKit(team, "auto"), size, dtype)
+    block = NativeKit(team, "auto").post_norm(parts)
+    assert isinstance(block, NativePostNorm)
+    for lengths in ([1], [3, 3, 20], [1, 5, 17, 100, 300]):
+        ragged = Ragged.of(lengths)
+        x = torch.randn(ragged.tokens, 4 * size).to(dtype)
+        kept = x.clone()
+        assert torch.equal(block(x, ragged), parts(x, ragged))
+        assert torch.equal(x, kept)
+    team.close()
+
+
+def test_heads_that_the_kernels_do_not_take_are_left_to_the_layers() -> None:
+    if missing("float32"):
+        pytest.skip(str(missing("float32")))
+    team = Team(1)
+    kit = NativeKit(team, "auto")
+    parts = block_parts(kit, 8, torch.float32)
+    assert kit.post_norm(parts) is parts
+    team.close()
+
+
+def block_parts(kit: NativeKit, size: int, dtype: torch.dtype) -> PostNormBlock:
+    """A block of four heads, with every part of it random."""
+    hidden, inner = 4 * size, 40
+
+    def linear(out: int, into: int, activation: Activation = Activation.NONE) -> Linear:
+        weight = torch.randn(out, into).mul(into**-0.5).to(dtype)
+        return kit.linear(weight, torch.randn(out).to(dtype), activation)
+
+    def norm() -> Norm:
+        return kit.norm(torch.randn(hidden).to(dtype), torch.randn(hidden).to(dtype), 1e-6)
+
+    return PostNormBlock(
+        qkv=linear(3 * hidden, hidden),
+        out=linear(hidden, hidden),
+        attention_norm=norm(),
+        up=linear(inner, hidden, Activation.GELU),
+        down=linear(hidden, inner),
+        output_norm=norm(),
+        attention=kit.attention,
+        heads=4,
+        size=size,
+        mask=Mask(window=(30, 30)),
+        scale=0.2,
+    )
