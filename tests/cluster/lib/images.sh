@@ -18,6 +18,14 @@ _load_node() { # SOCKET IMAGE…
     for image in "$@"; do
         if [[ -f $image ]]; then ctr -a "$socket" -n k8s.io image import "$image"; else _load_folder "$socket" "$image"; fi >/dev/null || return 1
     done
+    _forget_replaced "$socket"
+}
+
+# containerd keeps an image under its digest after its name has gone to a newer one; a day of builds would fill the disk.
+_forget_replaced() { # SOCKET
+    ctr -a "$1" -n k8s.io image ls |
+        awk 'NR == 1 {next} $1 ~ /^sha256:/ {digest[$1] = $3; next} {named[$3]} END {for (id in digest) if (!(digest[id] in named)) print id}' |
+        xargs -r ctr -a "$1" -n k8s.io image rm >/dev/null
 }
 
 _load_folder() { # SOCKET FOLDER
