@@ -1,6 +1,6 @@
 """Leaves one image in an OCI folder: names it as containerd reads names, and removes the blobs of earlier builds.
 
-    oci_folder.py FOLDER NAME
+Called as `oci_folder.py FOLDER NAME`.
 """
 
 import json

@@ -1,8 +1,6 @@
-"""Prints what pip must install for one extra of pyproject.toml, so that an image's dependencies are a layer of their own.
+"""Prints what pip must install for one extra of pyproject.toml: an image's dependencies are a layer of their own.
 
-    requirements.py PYPROJECT EXTRA
-
-Uses the standard library alone: it runs before anything is installed.
+Called as `requirements.py PYPROJECT EXTRA`. Uses the standard library alone: it runs before anything is installed.
 """
 
 import sys

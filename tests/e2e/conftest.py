@@ -1,4 +1,4 @@
-"""What the tests on a cluster share: the cluster, the images on it, and for each test a namespace that is taken away."""
+"""What the tests on a cluster share: the cluster, the images on it, and a namespace for each test."""
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -12,6 +12,19 @@ from e2ekit.images import Images, provide_images
 from e2ekit.kubectl import Kubectl
 from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.operator import OperatorProcess
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Bring up the cluster and build the images before any test's time runs; say what is missing where that fails."""
+    chosen = [item for item in session.items if item.get_closest_marker("cluster")]
+    if not chosen or session.config.option.collectonly:
+        return
+    try:
+        cluster = find_cluster()
+        if any("images" in getattr(item, "fixturenames", ()) for item in chosen):
+            provide_images(cluster)
+    except pytest.fail.Exception as error:
+        pytest.exit(f"the tests marked `cluster` cannot run: {error.msg}", returncode=1)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""An HTTP client inside the cluster's network: single requests, and steady load whose answers are counted and checked."""
+"""An HTTP client inside the cluster's network: single requests, and steady load that is counted and checked."""
 
 import base64
 import json
@@ -77,7 +77,12 @@ class Client:
 
     def request(self, method: str, url: str, body: object = None, headers: dict[str, str] | None = None) -> Answer:
         """One request."""
-        asked = {"method": method, "url": url, "body": body, "headers": {"content-type": "application/json"} | (headers or {})}
+        asked = {
+            "method": method,
+            "url": url,
+            "body": body,
+            "headers": {"content-type": "application/json"} | (headers or {}),
+        }
         command = ["exec", "-i", self._name, "--", "python", "/scripts/ask.py"]
         return Answer(**json.loads(self._kubectl.run(*command, stdin=json.dumps(asked))))
 
@@ -98,7 +103,14 @@ class Client:
             known: by name, the base64 vectors of each of `inputs`; an answer must hold those of one name.
             clients: how many requests are under way at once.
         """
-        order = {"url": url, "model": model, "inputs": inputs, "known": known, "clients": clients, "tolerance": TOLERANCE}
+        order = {
+            "url": url,
+            "model": model,
+            "inputs": inputs,
+            "known": known,
+            "clients": clients,
+            "tolerance": TOLERANCE,
+        }
         name = f"load-{secrets.token_hex(2)}"
         command = ["python", "/scripts/load.py", "/scripts/order.json"]
         self._kubectl.apply(*script_pod(name, self._image, command, {"order.json": json.dumps(order)}))

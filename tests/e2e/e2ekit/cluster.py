@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ class Cluster:
         return _tool(*arguments)
 
 
+@lru_cache
 def find_cluster() -> Cluster:
     """The cluster of `KUBECONFIG`, else our own, brought up unless it is there."""
     if os.environ.get("KUBECONFIG"):

@@ -1,7 +1,8 @@
-"""The images of the three programs: built from this checkout for a cluster of our own, named by variables for another one."""
+"""The images of the three programs: built from this checkout for our own cluster, named by variables for another."""
 
 import os
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from e2ekit.cluster import Cluster, checked
@@ -20,6 +21,7 @@ class Images:
     engine: str
 
 
+@lru_cache
 def provide_images(cluster: Cluster) -> Images:
     """The images, on every node. For a cluster that is not ours, `IMAGE_PREFIX` and `IMAGE_TAG` say where they lie."""
     if cluster.own:

@@ -1,4 +1,4 @@
-"""Steady load on a gateway, from inside the cluster. Runs in a pod, prints what it has counted as one JSON line a second.
+"""Steady load on a gateway, from inside the cluster. Runs in a pod, prints what it counts as one JSON line a second.
 
     load.py ORDER    JSON: {url, model, inputs: [[text, …], …], known: {NAME: [[base64, …], …]}, clients, tolerance}
 
@@ -9,6 +9,7 @@ Ends when /tmp/stop exists.
 import asyncio
 import base64
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -17,8 +18,11 @@ from pathlib import Path
 import aiohttp
 import numpy as np
 
-STOP = Path("/tmp/stop")
 _TIMEOUT = aiohttp.ClientTimeout(total=120)
+
+
+def told_to_stop() -> bool:
+    return os.path.exists("/tmp/stop")
 
 
 class Load:
@@ -51,7 +55,7 @@ class Load:
         )
 
     async def client(self, session: aiohttp.ClientSession) -> None:
-        while not STOP.exists():
+        while not told_to_stop():
             index = self.sent % len(self.order["inputs"])
             self.sent += 1
             await self.request(session, index)
@@ -97,7 +101,7 @@ async def main(order: dict) -> None:
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT) as session:
         clients = [asyncio.create_task(load.client(session)) for _ in range(order["clients"])]
-        while not STOP.exists():
+        while not told_to_stop():
             print(load.line(), flush=True)
             await asyncio.wait(clients, timeout=1)
         await asyncio.gather(*clients)
