@@ -14,7 +14,7 @@ from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.block import PostNormBlock
 from tulip_rose.rose.layers.kit import NativeKit, TorchKit
 from tulip_rose.rose.layers.linear import Activation, Linear
-from tulip_rose.rose.layers.native import NativePostNorm
+from tulip_rose.rose.layers.native_block import NativePostNorm
 from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.native import build, library
 from tulip_rose.rose.native.library import Team, missing

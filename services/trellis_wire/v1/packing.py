@@ -4,6 +4,7 @@ Views returned here are read-only and share memory with the message they came fr
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -34,15 +35,16 @@ def unpack_ids(token_ids: bytes, lengths: bytes) -> list[Ids]:
     Raises:
         PackingError: a length is below 1, or the lengths do not add up to the ids that came.
     """
-    sizes = _int32(lengths, "lengths")
+    # A call has few lengths more often than many: lists cost less than numpy's reductions do.
+    sizes = _int32(lengths, "lengths").tolist()
     ids = _int32(token_ids, "token_ids")
-    if sizes.size and int(sizes.min()) < 1:
-        raise PackingError(f"lengths[{int(sizes.argmin())}] is {int(sizes.min())}: a sequence has at least one token")
-    total = int(sizes.sum(dtype=np.int64))
+    least = min(sizes, default=1)
+    if least < 1:
+        raise PackingError(f"lengths[{sizes.index(least)}] is {least}: a sequence has at least one token")
+    total = sum(sizes)
     if total != ids.size:
         raise PackingError(f"lengths add up to {total} tokens, token_ids holds {ids.size}")
-    ends = np.cumsum(sizes, dtype=np.int64).tolist()
-    return [ids[end - size : end] for end, size in zip(ends, sizes.tolist(), strict=True)]
+    return [ids[end - size : end] for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
 def pack_spans(spans: Iterable[Iterable[tuple[int, int]]]) -> bytes:

@@ -66,6 +66,8 @@ class Batch:
     """Where the sequences lie; they cover all real tokens."""
     spans: tuple[Group, ...]
     """The spans to pool, in order of slot; neighbours of equal length as one."""
+    bounds: Tensor
+    """int32 [R, 2], on the host: begin and end of each span."""
     order: tuple[int, ...]
     rows: tuple[int, ...]
     """Rows of each slot."""
@@ -98,11 +100,13 @@ class Batch:
         lengths = [sequence.tokens for sequence in slots]
         ragged = Ragged.of(lengths)
         starts = ragged.starts.numpy()
+        spans = list(_spans(slots, starts.tolist()))
         return cls(
             token_ids=torch.from_numpy(np.concatenate([each.token_ids for each in slots], dtype=np.int64)),
             positions=torch.from_numpy(np.arange(ragged.tokens) - np.repeat(starts[:-1], lengths)),
             ragged=ragged,
-            spans=tuple(_neighbours(_spans(slots, starts.tolist()))),
+            spans=tuple(_neighbours(spans)),
+            bounds=torch.tensor([(begin, begin + length) for begin, length in spans], dtype=torch.int32),
             order=tuple(order),
             rows=tuple(len(sequence.spans) for sequence in slots),
             forms=tuple(sequence.form for sequence in slots),

@@ -2,27 +2,25 @@
 
 A device runs the steps that it is given one after the other, in order, and never two at once. On CUDA `launch` returns
 before the step is done, and an event recorded on a stream tells when it is; on CPU the thread that launches is the
-stream, and the event is a future that has its outcome already.
+stream, and a step is over when `launch` returns.
 """
 
 import logging
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError
+from tulip_rose.rose.layers.head import Output
 from tulip_rose.rose.layers.kit import Kit, NativeKit, TorchKit
 from tulip_rose.rose.lazy import Part
 from tulip_rose.rose.native.library import Team, missing, serves
 
 log = logging.getLogger(__name__)
 
-Output = list[tuple[Tensor, Tensor]]
-"""Of each output form: rows, and which of them are finite."""
 Work = Callable[[], Output]
 
 _ONE_THREAD_ROWS = 64
@@ -91,12 +89,10 @@ class CpuDevice:
     def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""
         threads = 1 if self._team or rows <= _ONE_THREAD_ROWS else self._threads
-        done: Future[tuple[Part, ...]] = Future()
         try:
-            done.set_result(_run(work, threads))
+            return CpuLaunched(_run(work, threads), None)
         except BaseException as error:
-            done.set_exception(error)
-        return CpuLaunched(done)
+            return CpuLaunched((), error)
 
     def close(self) -> None:
         """See `Device`."""
@@ -106,29 +102,31 @@ class CpuDevice:
 
 def _run(work: Work, threads: int) -> tuple[Part, ...]:
     before = torch.get_num_threads()
-    torch.set_num_threads(threads)
+    if before != threads:
+        torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
             return tuple(Part(rows.numpy(), finite.numpy()) for rows, finite in work())
     finally:
-        torch.set_num_threads(before)
+        if before != threads:
+            torch.set_num_threads(before)
 
 
 class CpuLaunched:
-    """A step that is over: the event is a future with its outcome."""
+    """A step that is over, with its outcome."""
 
-    def __init__(self, future: "Future[tuple[Part, ...]]") -> None:
-        self._future = future
+    def __init__(self, parts: tuple[Part, ...], failure: BaseException | None) -> None:
+        self._parts, self._failure = parts, failure
 
     def reached(self) -> bool:
         """See `Launched`."""
-        return self._future.done()
+        return True
 
     def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
         """See `Launched`."""
-        failure = self._future.exception(timeout_s)
+        failure = self._failure
         if failure is None:
-            return self._future.result()
+            return self._parts
         if isinstance(failure, Exception):
             raise StepError(f"step failed: {type(failure).__name__}: {failure}") from failure
         raise EngineDeadError(f"step ended by {type(failure).__name__}") from failure

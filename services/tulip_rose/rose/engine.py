@@ -5,41 +5,38 @@ batch = Batch.pack([Sequence.whole(ids, engine.card.form()) for ids in texts])
 vectors = engine.step(batch).wait().array()
 """
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.device import Device, Output, open_device
+from tulip_rose.rose.device import Device, open_device
 from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.facts import Facts, Pooling, read_facts
+from tulip_rose.rose.facts import Facts, read_facts
 from tulip_rose.rose.folder import read_object
+from tulip_rose.rose.layers.head import Head, Output
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.lazy import LazyTensor, Place
 from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
-from tulip_rose.rose.output import finish, finite
-from tulip_rose.rose.pooling import pool
 from tulip_rose.rose.weights import Weights
-from tulip_rose.sequence import OutputForm, Sequence
+from tulip_rose.sequence import Sequence
 
 
 class Engine:
     """A model on a device. Not for use by two threads at once: one thread owns it (see `loop`)."""
 
-    def __init__(self, model: Model, pooling: Pooling, device: Device, kit: Kit, card: ModelCard) -> None:
+    def __init__(self, model: Model, head: Head, device: Device, kit: Kit, card: ModelCard) -> None:
         self.card = card
         self._model = model
-        self._pooling = pooling
+        self._head = head
         self._device = device
         self._kit = kit
 
@@ -63,7 +60,7 @@ class Engine:
             model = model_type(Config(config, str(path / "config.json")), weights, kit, device.torch_device)
         facts = read_facts(path, config, options, positions=model.positions, native=model.hidden_size)
         card = _card(path, options, facts, model, name, device.name, kit.attention.name)
-        engine = cls(model, facts.pooling, device, kit, card)
+        engine = cls(model, kit.head(facts.pooling), device, kit, card)
         engine._try()
         give_back()
         return engine
@@ -85,10 +82,7 @@ class Engine:
         if self._kit.rounds:
             batch = batch.padded(bucket_tokens(batch.ragged.tokens))
         batch = batch.to(self._device.torch_device)
-        rows = pool(self._model(batch), batch.spans, self._pooling)
-        good = finite(rows)
-        rows = rows.masked_fill(~good[:, None], 0.0)
-        return [(finish(rows[part], form), good[part]) for form, part in _parts(batch)]
+        return self._head(self._model(batch), batch)
 
     def _try(self) -> None:
         """One token through everything: what cannot run is found before anybody waits for it."""
@@ -96,17 +90,6 @@ class Engine:
         rows = self.step(Batch.pack([Sequence.whole(ids, self.card.form())])).wait()
         if rows.failed(0):
             raise LoadError(f"the model gives no finite vector for token 0 in {self.card.dtype}")
-
-
-def _parts(batch: Batch) -> Iterator[tuple[OutputForm, slice | Tensor]]:
-    """Each output form of a batch, and its rows."""
-    forms = dict.fromkeys(batch.forms)
-    if len(forms) == 1:
-        yield batch.forms[0], slice(None)
-        return
-    wanted = np.repeat(np.asarray([list(forms).index(form) for form in batch.forms]), batch.rows)
-    for index, form in enumerate(forms):
-        yield form, torch.from_numpy(np.flatnonzero(wanted == index))
 
 
 def _places(batch: Batch) -> list[Place]:

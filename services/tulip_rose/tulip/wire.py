@@ -101,7 +101,7 @@ def _check_ids(request: pb.EmbedRequest, ids: Run[Ids], card: ModelCard) -> None
         raise BadCall(f"sequence {longest} has {size} tokens, this model takes at most {card.max_input_tokens}")
     # Read as unsigned, a negative id is a huge one: a single pass finds both ends.
     flat = np.frombuffer(request.token_ids, dtype="<u4")
-    if int(flat.max()) >= card.vocabulary_size:
+    if int(np.maximum.reduce(flat)) >= card.vocabulary_size:
         raise BadCall(_bad_id(ids, card.vocabulary_size))
 
 

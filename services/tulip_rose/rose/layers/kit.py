@@ -5,10 +5,15 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.layers.attention import Attention, TorchAttention, choose
 from tulip_rose.rose.layers.block import Block, PostNormBlock
+from tulip_rose.rose.layers.embedding import Embedding, TorchEmbedding
+from tulip_rose.rose.layers.head import Head, TorchHead
 from tulip_rose.rose.layers.linear import Activation, Linear, TorchLinear
-from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm, NativePostNorm
+from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm
+from tulip_rose.rose.layers.native_block import NativePostNorm
+from tulip_rose.rose.layers.native_ends import NativeEmbedding, NativeHead
 from tulip_rose.rose.layers.norm import Norm, TorchNorm
 from tulip_rose.rose.native.library import Team
 
@@ -25,6 +30,12 @@ class Kit(Protocol):
 
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """A layer norm; weight and bias [H]."""
+
+    def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
+        """The first states; tables [vocabulary, H] and [positions, H], and a norm that this kit has made."""
+
+    def head(self, pooling: Pooling) -> Head:
+        """The rows."""
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """The block of these parts, which this kit has made, in the fewest steps that there are."""
@@ -49,6 +60,14 @@ class TorchKit:
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """See `Kit`."""
         return TorchNorm(weight, bias, epsilon)
+
+    def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
+        """See `Kit`."""
+        return TorchEmbedding(words, positions, norm)
+
+    def head(self, pooling: Pooling) -> Head:
+        """See `Kit`."""
+        return TorchHead(pooling)
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """See `Kit`."""
@@ -80,6 +99,14 @@ class NativeKit:
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """See `Kit`."""
         return NativeNorm(self._team, weight, bias, epsilon)
+
+    def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
+        """See `Kit`."""
+        return NativeEmbedding(self._team, words, positions, norm)
+
+    def head(self, pooling: Pooling) -> Head:
+        """See `Kit`."""
+        return NativeHead(self._team, pooling, TorchHead(pooling))
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """See `Kit`."""

@@ -4,18 +4,15 @@ A step on a CPU is a row of some forty small kernels. Each of these costs one ca
 that it must be made for, and its threads share parts so that none waits for one which the system has taken away.
 """
 
-from typing import cast
-
 import torch
 from torch import Tensor
 
 from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask
-from tulip_rose.rose.layers.block import PostNormBlock
 from tulip_rose.rose.layers.linear import Activation
-from tulip_rose.rose.native.library import Block, Heads, Layer, Norm, Team, byref
+from tulip_rose.rose.native.library import Heads, Layer, Norm, Team, byref
 
-_LANES = 16
+LANES = 16
 _ACTIVATIONS = {
     Activation.NONE: 0,
     Activation.GELU: 1,
@@ -27,11 +24,13 @@ _UNSEEN = 2**40
 """Tokens to one side, more than any sequence has."""
 
 
-def _wide(dtype: torch.dtype) -> int:
+def wide(dtype: torch.dtype) -> int:
+    """How the kernels are told a dtype: 1 for float32, 0 for bfloat16."""
     return int(dtype == torch.float32)
 
 
-def _shape(heads: int, kv_heads: int, size: int, mask: Mask, scale: float) -> Heads:
+def shape_of(heads: int, kv_heads: int, size: int, mask: Mask, scale: float) -> Heads:
+    """How the kernels are told what attention is to be."""
     left, right = mask.window or (_UNSEEN, _UNSEEN)
     return Heads(heads, heads // kv_heads, size, left, 0 if mask.causal else right, scale)
 
@@ -42,7 +41,7 @@ class NativeLinear:
     def __init__(self, team: Team, weight: Tensor, bias: Tensor | None, activation: Activation) -> None:
         """Pack a weight [out, in]; `in` is even in bfloat16."""
         self._team, self._kernels = team, team.kernels
-        self._wide = _wide(weight.dtype)
+        self._wide = wide(weight.dtype)
         self._out, into = weight.shape
         weight = weight.contiguous()
         packed = self._kernels.rose_packed_size(self._wide, self._out, into)
@@ -86,7 +85,7 @@ class NativeNorm:
         out = torch.empty_like(x)
         other = None if plus is None else plus.data_ptr()
         self._kernels.rose_norm(
-            self._team.address, _wide(x.dtype), byref(self.norm), x.data_ptr(), other, x.shape[0], out.data_ptr()
+            self._team.address, wide(x.dtype), byref(self.norm), x.data_ptr(), other, x.shape[0], out.data_ptr()
         )
         return out
 
@@ -103,47 +102,16 @@ class NativeAttention:
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
         rows, heads, size = q.shape
-        if size % _LANES:
+        if size % LANES:
             return self._other(q, k, v, ragged, mask, scale)
         out = torch.empty((rows, heads * size), dtype=q.dtype)
-        shape = _shape(heads, k.shape[1], size, mask, scale)
+        shape = shape_of(heads, k.shape[1], size, mask, scale)
         starts = ragged.starts
         self._kernels.rose_attention(
-            *(self._team.address, _wide(q.dtype), byref(shape)),
+            *(self._team.address, wide(q.dtype), byref(shape)),
             *(q.data_ptr(), q.stride(0), k.data_ptr(), k.stride(0), v.data_ptr(), v.stride(0)),
             *(starts.data_ptr(), starts.shape[0] - 1, ragged.longest, out.data_ptr()),
         )
         if rows > ragged.tokens:
             out[ragged.tokens :].zero_()
         return out
-
-
-class NativePostNorm:
-    """A `PostNormBlock` in one call: what lies between its layers never comes back to Python."""
-
-    def __init__(self, team: Team, parts: PostNormBlock) -> None:
-        """Take the parts, all of them native; heads of a multiple of 16."""
-        self._team, self._kernels = team, team.kernels
-        # Owns the memory that the block points to.
-        self._parts = parts
-        shape = _shape(parts.heads, parts.heads, parts.size, parts.mask, parts.scale)
-        layers = (cast(NativeLinear, each).layer for each in (parts.qkv, parts.out, parts.up, parts.down))
-        norms = (cast(NativeNorm, each).norm for each in (parts.attention_norm, parts.output_norm))
-        self._block = Block(*layers, *norms, shape)
-
-    @staticmethod
-    def serves(parts: PostNormBlock) -> bool:
-        """Whether these parts can be one call."""
-        layers = (parts.qkv, parts.out, parts.up, parts.down)
-        native = isinstance(parts.attention, NativeAttention) and all(isinstance(x, NativeLinear) for x in layers)
-        return native and parts.size % _LANES == 0
-
-    def __call__(self, x: Tensor, ragged: Ragged) -> Tensor:
-        """See `Block`."""
-        y = torch.empty_like(x)
-        starts = ragged.starts
-        self._kernels.rose_block(
-            *(self._team.address, _wide(x.dtype), byref(self._block), x.data_ptr()),
-            *(starts.data_ptr(), starts.shape[0] - 1, ragged.longest, y.data_ptr()),
-        )
-        return y

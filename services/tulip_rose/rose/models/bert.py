@@ -2,7 +2,6 @@
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import LoadError
@@ -30,20 +29,19 @@ class Bert:
         self.vocabulary_size = config.integer("vocab_size")
         self.positions = config.integer("max_position_embeddings")
         take = Taker(weights, kit, device)
-        self._words = take("embeddings.word_embeddings.weight", self.vocabulary_size, hidden)
+        words = take("embeddings.word_embeddings.weight", self.vocabulary_size, hidden)
         positions = take("embeddings.position_embeddings.weight", self.positions, hidden)
         types = take("embeddings.token_type_embeddings.weight", config.integer("type_vocab_size"), hidden)
-        self._positions = positions + types[0]
         epsilon = config.number("layer_norm_eps", 1e-12)
-        self._norm = take.norm("embeddings.LayerNorm", hidden, epsilon)
+        norm = take.norm("embeddings.LayerNorm", hidden, epsilon)
+        self._embedding = kit.embedding(words, positions + types[0], norm)
         layers = range(config.integer("num_hidden_layers"))
         self._blocks = [_block(config, take, f"encoder.layer.{index}", kit) for index in layers]
         weights.finish(_UNUSED)
 
     def __call__(self, batch: Batch) -> Tensor:
         """States of all tokens, [T, hidden]."""
-        words = functional.embedding(batch.token_ids, self._words)
-        x = self._norm(words, functional.embedding(batch.positions, self._positions))
+        x = self._embedding(batch)
         for block in self._blocks:
             x = block(x, batch.ragged)
         return x

@@ -2,6 +2,7 @@
 // Every row of a matrix is contiguous; its rows may lie further apart where a `…_row` says so.
 
 #include "attention.h"
+#include "ends.h"
 #include "linear.h"
 #include "norm.h"
 
@@ -50,6 +51,33 @@ template <class T>
 void run_norm(Team* team, const Norm* norm, const void* x, const void* y, long rows, void* out) {
     layer_norm<T>(*team, {static_cast<const T*>(x), static_cast<const T*>(y), norm->weight, norm->bias,
                           static_cast<T*>(out), rows, norm->size, 0, norm->epsilon});
+}
+
+struct Tables {
+    const void *words, *places;
+    long vocabulary, longest;
+};
+
+template <class T>
+long run_embed(Team* team, const Norm* norm, const Tables* tables, const int64_t* ids, const int64_t* positions,
+               long rows, void* out) {
+    return embed<T>(*team, {static_cast<const T*>(tables->words), static_cast<const T*>(tables->places), ids, positions,
+                            tables->vocabulary, tables->longest,
+                            {nullptr, nullptr, norm->weight, norm->bias, static_cast<T*>(out), rows, norm->size, 0,
+                             norm->epsilon}});
+}
+
+struct Form {
+    int pooling;
+    long size, kept;
+    int unit;
+};
+
+template <class T>
+void run_pool(Team* team, const Form* form, const void* states, long tokens, const int* spans, long rows, float* out,
+              bool* finite) {
+    pool<T>(*team, {static_cast<const T*>(states), spans, static_cast<Pooling>(form->pooling), form->size, form->kept,
+                    form->unit != 0, out, finite}, rows, tokens);
 }
 
 // Attention and feed-forward, each followed by the add of its input and a norm.
@@ -122,6 +150,16 @@ void rose_attention(Team* team, int wide, const Heads* heads, const void* q, lon
 void rose_block(Team* team, int wide, const Block* block, const void* x, const int* starts, long sequences,
                 long longest, void* y) {
     (wide ? run_block<float> : run_block<bf16>)(team, block, x, starts, sequences, longest, y);
+}
+
+long rose_embed(Team* team, int wide, const Norm* norm, const Tables* tables, const int64_t* ids,
+                const int64_t* positions, long rows, void* out) {
+    return (wide ? run_embed<float> : run_embed<bf16>)(team, norm, tables, ids, positions, rows, out);
+}
+
+void rose_pool(Team* team, int wide, const Form* form, const void* states, long tokens, const int* spans, long rows,
+               float* out, bool* finite) {
+    (wide ? run_pool<float> : run_pool<bf16>)(team, form, states, tokens, spans, rows, out, finite);
 }
 
 void rose_norm(Team* team, int wide, const Norm* norm, const void* x, const void* y, long rows, void* out) {

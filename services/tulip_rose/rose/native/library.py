@@ -35,6 +35,18 @@ class Heads(Structure):
     )
 
 
+class Tables(Structure):
+    """The vectors of words and of positions, and how many of each there are."""
+
+    _fields_ = (("words", c_void_p), ("places", c_void_p), ("vocabulary", c_long), ("longest", c_long))
+
+
+class Form(Structure):
+    """Vectors: number of the pooling, size of a state, values that are kept, whether they get unit norm."""
+
+    _fields_ = (("pooling", c_int), ("size", c_long), ("kept", c_long), ("unit", c_int))
+
+
 class Block(Structure):
     """Attention and feed-forward, each followed by the add of its input and a norm."""
 
@@ -53,6 +65,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "rose_linear": (None, (c_void_p, c_int, POINTER(Layer), c_void_p, c_long, c_long, c_void_p, c_void_p)),
     "rose_norm": (None, (c_void_p, c_int, POINTER(Norm), c_void_p, c_void_p, c_long, c_void_p)),
     "rose_block": (None, (c_void_p, c_int, POINTER(Block), c_void_p, c_void_p, c_long, c_long, c_void_p)),
+    "rose_embed": (c_long, (c_void_p, c_int, POINTER(Norm), POINTER(Tables), c_void_p, c_void_p, c_long, c_void_p)),
+    "rose_pool": (None, (c_void_p, c_int, POINTER(Form), c_void_p, c_long, c_void_p, c_long, c_void_p, c_void_p)),
     "rose_attention": (
         None,
         (c_void_p, c_int, POINTER(Heads), *(c_void_p, c_long) * 3, c_void_p, c_long, c_long, c_void_p),
@@ -112,4 +126,4 @@ class Team:
             self.kernels.rose_disband(address)
 
 
-__all__ = ["Block", "Heads", "Layer", "Norm", "Team", "byref", "library", "missing", "serves"]
+__all__ = ["Block", "Form", "Heads", "Layer", "Norm", "Tables", "Team", "byref", "library", "missing", "serves"]

@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <algorithm>
+
 #include "team.h"
 #include "vector.h"
 
@@ -45,7 +47,7 @@ template <class T>
 void norm_part(const void* described, long part, void* scratch) {
     const auto& job = *static_cast<const NormJob<T>*>(described);
     const long end = part * job.row_block + job.row_block;
-    for (long row = part * job.row_block; row < (end < job.rows ? end : job.rows); ++row)
+    for (long row = part * job.row_block; row < std::min(end, job.rows); ++row)
         norm_row(job, row, static_cast<float*>(scratch));
 }
 

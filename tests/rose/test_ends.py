@@ -1,0 +1,98 @@
+"""Both ends of a model: from ids to first states, and from last states to rows."""
+
+import numpy as np
+import pytest
+import torch
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.facts import Pooling
+from tulip_rose.rose.layers.head import TorchHead
+from tulip_rose.rose.layers.kit import Kit
+from tulip_rose.sequence import OutputForm, Sequence, VectorType
+
+LENGTHS = [1, 3, 3, 70, 200]
+UNIT, CUT, PLAIN = OutputForm(40), OutputForm(24), OutputForm(40, normalize=False)
+INT8 = OutputForm(40, vector_type=VectorType.INT8)
+
+
+def batch_of(*forms: OutputForm, vocabulary: int = 50) -> Batch:
+    rng = np.random.default_rng(3)
+    texts = []
+    for index, length in enumerate(LENGTHS):
+        ids = rng.integers(0, vocabulary, length).astype(np.int32)
+        spans = ((0, length),) if index % 2 else ((0, length), (length // 2, length))
+        texts.append(Sequence(ids, spans, forms[index % len(forms)], arrival=0.0, deadline=1.0))
+    return Batch.pack(texts)
+
+
+def test_first_states_are_the_norm_of_word_and_position(kit: Kit, dtype: torch.dtype) -> None:
+    torch.manual_seed(1)
+    words, positions = torch.randn(50, 40).to(dtype), torch.randn(256, 40).to(dtype)
+    weight, bias = torch.randn(40).to(dtype), torch.randn(40).to(dtype)
+    batch = batch_of(UNIT)
+    found = kit.embedding(words, positions, kit.norm(weight, bias, 1e-6))(batch)
+    total = words[batch.token_ids].double() + positions[batch.positions].double()
+    expected = torch.nn.functional.layer_norm(total, (40,), weight.double(), bias.double(), 1e-6)
+    assert found.dtype == dtype
+    assert (found.double() - expected).abs().max() < (1e-5 if dtype == torch.float32 else 5e-2)
+
+
+@pytest.mark.parametrize("wrong", [-1, 50, 2**31 - 1])
+def test_an_id_in_no_table_is_an_error_and_no_memory_of_others(kit: Kit, wrong: int) -> None:
+    embedding = kit.embedding(torch.randn(50, 16), torch.randn(256, 16), kit.norm(torch.ones(16), None, 1e-6))
+    batch = batch_of(UNIT)
+    batch.token_ids[-1] = wrong
+    with pytest.raises(IndexError):
+        embedding(batch)
+
+
+def test_a_position_in_no_table_is_an_error(kit: Kit) -> None:
+    embedding = kit.embedding(torch.randn(50, 16), torch.randn(199, 16), kit.norm(torch.ones(16), None, 1e-6))
+    with pytest.raises(IndexError):
+        embedding(batch_of(UNIT))
+
+
+@pytest.mark.parametrize("forms", [(UNIT,), (CUT,), (PLAIN,), (INT8,), (UNIT, CUT, INT8)], ids=str)
+@pytest.mark.parametrize("pooling", list(Pooling))
+def test_rows_are_pooled_cut_and_normalised(
+    kit: Kit, dtype: torch.dtype, pooling: Pooling, forms: tuple[OutputForm, ...]
+) -> None:
+    torch.manual_seed(2)
+    batch = batch_of(*forms)
+    states = torch.randn(batch.ragged.tokens, 40).to(dtype)
+    for (rows, finite), (expected, _) in zip(
+        kit.head(pooling)(states, batch), TorchHead(pooling)(states.double(), batch), strict=True
+    ):
+        assert rows.dtype == expected.dtype
+        assert finite.tolist() == [True] * rows.shape[0]
+        assert (rows.double() - expected.double()).abs().max() <= (1e-6 if rows.is_floating_point() else 1)
+
+
+@pytest.mark.parametrize("form", [UNIT, CUT, PLAIN], ids=str)
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
+def test_a_row_that_is_not_finite_is_zeros_and_told_also_where_it_is_cut(
+    kit: Kit, dtype: torch.dtype, form: OutputForm, wrong: float
+) -> None:
+    batch = batch_of(form)
+    states = torch.ones(batch.ragged.tokens, 40).to(dtype)
+    begin, _ = batch.bounds[3].tolist()
+    states[begin, 39] = wrong
+    [(rows, finite)] = kit.head(Pooling.MEAN)(states, batch)
+    touched = [b <= begin < e for b, e in batch.bounds.tolist()]
+    assert any(touched)
+    assert finite.tolist() == [not each for each in touched]
+    assert not rows[torch.tensor(touched)].any()
+    assert torch.isfinite(rows).all()
+
+
+def test_a_row_of_zeros_stays_zeros(kit: Kit) -> None:
+    batch = batch_of(UNIT)
+    [(rows, finite)] = kit.head(Pooling.MEAN)(torch.zeros(batch.ragged.tokens, 40), batch)
+    assert finite.all()
+    assert not rows.any()
+
+
+def test_the_mean_of_a_long_text_loses_nothing(kit: Kit, dtype: torch.dtype) -> None:
+    sequence = Sequence.whole(np.zeros(4096, dtype=np.int32), OutputForm(16, normalize=False))
+    states = torch.full((4096, 16), 1.001).to(dtype)
+    [(rows, _)] = kit.head(Pooling.MEAN)(states, Batch.pack([sequence]))
+    assert abs(float(rows[0, 0]) - float(states[0, 0])) < 1e-6
