@@ -44,6 +44,7 @@ run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags
 	@exec $(BIN)/python -m trellis_operator local $(MANIFEST) $(ARGS)
 
 test: setup ## run all tests; those on a cluster bring one up (root), or use KUBECONFIG
+	@$(CLUSTER) build
 	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
 
 test-fast: setup ## run the tests that start no gateways, engines or clusters
@@ -60,8 +61,7 @@ cluster-down: ## take that cluster away
 	@$(CLUSTER) down
 
 images: ## build the images of the three programs, and load them into the cluster where it is up
-	@images/build
-	@if $(CLUSTER) status >/dev/null; then $(CLUSTER) load $$(images/build --folders); fi
+	@folders=$$(images/build); if $(CLUSTER) status >/dev/null; then $(CLUSTER) load $$folders; else echo "$$folders"; fi
 
 test-gpu: setup ## run the tests that need a CUDA device
 	$(BIN)/python -m pytest -m gpu $(ARGS)
