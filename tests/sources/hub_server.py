@@ -3,7 +3,8 @@
 Large files are redirected to a second host name (`localhost`, where the hub itself is `127.0.0.1`), as the hub
 redirects to its CDN.
 
-`python hub_server.py FOLDER [--repo NAME] [--listen HOST:PORT]` serves a folder as a repository.
+`python hub_server.py FOLDER --url URL --cdn-url URL` serves a folder as a repository. `POST /faults` with a list says
+what goes wrong from then on, `POST /gate` with a token lets only that token in, `GET /asked` says what it was asked.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LFS = (".safetensors", ".bin")
@@ -59,7 +61,7 @@ class Asked:
 class HubServer:
     """Repositories by name, each with one commit on `main`; knows which token may read the gated ones."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, cdn_host: str = "localhost") -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, url: str = "", cdn: str = "") -> None:
         self.files: dict[str, dict[str, bytes]] = {}
         self.commits: dict[str, str] = {}
         self.gated: set[str] = set()
@@ -74,8 +76,8 @@ class HubServer:
 
         self._server = _Server((host, port), Handler)
         self.port = self._server.server_port
-        self.url = f"http://{host}:{self.port}"
-        self.cdn = f"http://{cdn_host}:{self.port}"
+        self.url = url or f"http://{host}:{self.port}"
+        self.cdn = cdn or f"http://localhost:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def add(self, repo: str, files: Mapping[str, bytes]) -> str:
@@ -120,8 +122,19 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_hub: HubServer
 
+    def do_POST(self) -> None:
+        hub, said = self.server_hub, json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/faults":
+            hub.faults = [_told(fault) for fault in said]
+        elif self.path == "/gate":
+            hub.gated, hub.token = set(hub.files), said
+        self._answer(204 if self.path in ("/faults", "/gate") else 404, b"", {})
+
     def do_GET(self) -> None:
         hub, path = self.server_hub, unquote(urlsplit(self.path).path)
+        if path == "/asked":
+            self._answer(200, json.dumps([asked.__dict__ for asked in hub.asked]).encode(), {})
+            return
         hub.note(Asked("GET", self.headers["Host"].partition(":")[0], path, dict(self.headers)))
         fault = hub.fault(path)
         if fault and fault.status:
@@ -225,17 +238,28 @@ def _blob(body: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).hexdigest()
 
 
+def _told(fault: dict[str, Any]) -> Fault:
+    """A fault as JSON tells it: `stall_s` holds the answer for so long, `damage` changes its first byte."""
+    stall_s, damage = fault.pop("stall_s", 0), fault.pop("damage", False)
+    return Fault(
+        **fault,
+        then=lambda: bool(time.sleep(stall_s)),
+        damage=(lambda body: bytes([body[0] ^ 1]) + body[1:]) if damage else None,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Serves one folder as a repository of a hub.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--repo", default="test/model")
-    parser.add_argument("--listen", default="127.0.0.1:8085")
+    parser.add_argument("--port", type=int, default=8085)
+    parser.add_argument("--url", required=True, help="under which clients reach it")
+    parser.add_argument("--cdn-url", required=True, help="another name of the same")
     said = parser.parse_args()
-    host, _, port = said.listen.rpartition(":")
-    hub = HubServer(host, int(port), cdn_host=host)
+    hub = HubServer("0.0.0.0", said.port, said.url, said.cdn_url)
     folder: Path = said.folder
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    print(json.dumps({"url": hub.url, "commit": hub.add(said.repo, files)}), flush=True)
+    print(hub.add(said.repo, files), flush=True)
     while True:
         time.sleep(3600)
 
