@@ -25,9 +25,10 @@ build_module() { # MODULE
 }
 
 build() { # [MODULE…]
-    local module
+    local module wanted=("$@")
+    [[ $# -gt 0 ]] || read -ra wanted <<<"$modules"
     mkdir -p "$bin"
-    for module in ${*:-$modules}; do
+    for module in "${wanted[@]}"; do
         [[ -f $here/go/$module/go.mod ]] || fail "there is no module '$module'; there is: $modules"
         ! _built "$module" || continue
         exec 8>"$cache/$module.lock"

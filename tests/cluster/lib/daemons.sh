@@ -28,8 +28,13 @@ launch() { # NAME COMMAND…
     start_daemon "$daemon"
 }
 
+_no_daemon() { # NAME
+    local known=("$dir"/daemons/*)
+    fail "there is no '$1'; there is: ${known[*]##*/}"
+}
+
 start_daemon() { # NAME
-    [[ -f $dir/daemons/$1 ]] || fail "there is no '$1'; there is: $(ls "$dir/daemons" | xargs)"
+    [[ -f $dir/daemons/$1 ]] || _no_daemon "$1"
     ! running "$1" || return 0
     local group_procs
     group_procs=$(hierarchies | sed "s,$,/$group/daemons/cgroup.procs," | xargs)
@@ -42,7 +47,7 @@ start_daemon() { # NAME
 running() { [[ -f $dir/pid/$1 ]] && grep -qxF "$(cat "$dir/pid/$1")" <(group_pids); }
 
 stop_daemon() { # NAME
-    [[ -f $dir/daemons/$1 ]] || fail "there is no '$1'; there is: $(ls "$dir/daemons" | xargs)"
+    [[ -f $dir/daemons/$1 ]] || _no_daemon "$1"
     running "$1" || return 0
     local pid
     pid=$(cat "$dir/pid/$1")
@@ -54,7 +59,8 @@ stop_daemon() { # NAME
 status() {
     [[ -f $dir/up ]] || { echo "cluster '$name' is not up"; return 1; }
     local daemon
-    for daemon in $(ls "$dir/daemons"); do
+    for daemon in "$dir"/daemons/*; do
+        daemon=${daemon##*/}
         if running "$daemon"; then echo "$daemon runs, pid $(cat "$dir/pid/$daemon")"; else echo "$daemon is not running"; fi
     done
 }
