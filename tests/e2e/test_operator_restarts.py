@@ -5,7 +5,7 @@ import os
 import signal
 
 import pytest
-from e2ekit.counts import writes
+from e2ekit.counts import is_up, writes
 from e2ekit.kubectl import Kubectl
 from e2ekit.models import children, manifest, templates, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
@@ -69,6 +69,7 @@ def test_of_two_operators_the_second_waits_and_takes_over_at_once_when_the_first
     second = a_second(operator, "second.log")
     second.start()
     try:
+        until(lambda: is_up(second), "the second runs")
         kubectl.apply(manifest())
         wait_for(kubectl, "m", "Accepted", "True")
         assert holder(kubectl) == first

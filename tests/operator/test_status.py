@@ -12,7 +12,7 @@ from trellis_operator.plan.pod_view import pod_view
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed, written
 from trellis_operator.status.refusal import Refusal, explained, name_taken, refusal
-from trellis_operator.status.status import conditions, status
+from trellis_operator.status.status import conditions, status, with_removals
 from trellis_operator.status.view import View, view
 
 Body = dict[str, Any]
@@ -226,6 +226,7 @@ def test_what_was_refused_is_said_and_what_serves_goes_on_serving(serving: View)
         (403, 'deployments.apps is forbidden: User "u" cannot patch', "Forbidden"),
         (422, "Deployment is invalid: spec.x", "Invalid"),
         (404, "the server could not find the requested resource", "NotServed"),
+        (500, "failed to create typed patch object: .spec.x: field not declared in schema", "TooOld"),
         (418, "I am a teapot", "Refused"),
     ],
 )
@@ -263,3 +264,14 @@ def test_only_what_says_something_else_is_news() -> None:
     )
     now = [Condition("Ready", "False", "Starting", "b"), Condition("Accepted", "False", "Invalid", "")]
     assert changed(now, before) == now[1:]
+
+
+def test_a_status_is_merged_so_that_nothing_of_the_old_one_is_left() -> None:
+    before = {"url": "http://x", "resolved": {"revision": "1", "engineImage": "e"}, "gone": {"a": 1}}
+    wanted = {"url": "http://x", "resolved": {"engineImage": "f"}, "engine": {"replicas": 1}}
+    assert with_removals(wanted, before) == {
+        "url": "http://x",
+        "resolved": {"engineImage": "f", "revision": None},
+        "engine": {"replicas": 1},
+        "gone": None,
+    }

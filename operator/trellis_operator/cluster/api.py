@@ -25,6 +25,7 @@ _CONNECT_S = 5.0
 _ATTEMPTS = 4
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.2, 3.0
 _APPLY = "application/apply-patch+yaml"
+_MERGE = "application/merge-patch+json"
 _JSON = "application/json"
 
 
@@ -55,6 +56,10 @@ class Api:
         """Server-side apply with our field manager, by force; returns the object as it is now."""
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         return await self._call("PATCH", path, query, body, _APPLY)
+
+    async def merge(self, path: str, changes: Object) -> Object:
+        """Merge `changes` into an object; what its schema does not know is dropped, and None takes a field away."""
+        return await self._call("PATCH", path, {"fieldManager": FIELD_MANAGER}, changes, _MERGE)
 
     async def create(self, path: str, body: Object) -> Object:
         """Create an object that nobody changes later."""

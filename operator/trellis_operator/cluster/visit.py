@@ -30,7 +30,7 @@ from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.plan import Action, plan
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed
-from trellis_operator.status.status import conditions, status
+from trellis_operator.status.status import conditions, status, with_removals
 from trellis_operator.status.view import View, is_true, view
 
 log = logging.getLogger(__name__)
@@ -127,22 +127,18 @@ class Visitor:
         news: list[Condition] = []
         # A CRD of another version may keep a status otherwise than it was written: that is no difference.
         settled = wanted == memory.status_said and before == memory.status_seen
-        written = wanted != before and not settled and await self._write_status(model, wanted, memory)
+        written = wanted != before and not settled and await self._write_status(model, wanted, before, memory)
         if written:
             news = changed(said, before.get("conditions", []))
         await self.events.tell(model, done, news)
         return written
 
-    async def _write_status(self, model: EmbeddingModel, wanted: Object, memory: Memory) -> bool:
-        body = {
-            "apiVersion": EMBEDDING_MODEL.api_version,
-            "kind": EMBEDDING_MODEL.name,
-            # With its uid: the status of a model is not for another one of that name.
-            "metadata": {"name": model.name, "namespace": model.namespace, "uid": model.uid},
-            "status": wanted,
-        }
+    async def _write_status(self, model: EmbeddingModel, wanted: Object, before: Object, memory: Memory) -> bool:
+        """Merged and not applied: an older CRD drops fields that it does not know, where an apply would be refused."""
+        # With its uid: the status of a model is not for another one of that name.
+        body = {"metadata": {"uid": model.uid}, "status": with_removals(wanted, before)}
         try:
-            now = await self.api.apply(EMBEDDING_MODEL.path(model.namespace, model.name, "status"), body)
+            now = await self.api.merge(EMBEDDING_MODEL.path(model.namespace, model.name, "status"), body)
         except RefusedError as error:
             log.warning("%s/%s: its status was not taken: %s", model.namespace, model.name, error)
             return False

@@ -32,6 +32,7 @@ _WORDS = {
     "denied the request": _WEBHOOK,
     "failed calling webhook": ("WebhookFailed", "an admission webhook of this cluster does not answer: see its pods"),
     "is being terminated": _LEAVING,
+    "field not declared in schema": ("TooOld", "the API server, or the CRD of that kind, is too old for it: update it"),
 }
 _CODES = {
     403: ("Forbidden", "the operator lacks a right: install the chart's roles of this version"),

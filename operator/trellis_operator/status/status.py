@@ -62,6 +62,18 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
     }
 
 
+def with_removals(wanted: Mapping[str, Any], before: Mapping[str, Any]) -> Object:
+    """`wanted` as a merge patch over `before`: fields that are to go are None."""
+    gone: Object = {key: None for key in before if key not in wanted}
+    inner = {
+        key: with_removals(value, before[key])
+        if isinstance(value, dict) and isinstance(before.get(key), dict)
+        else value
+        for key, value in wanted.items()
+    }
+    return gone | inner
+
+
 def _counts(deployment: Object | None) -> Object:
     return {"replicas": count(deployment, "replicas"), "readyReplicas": count(deployment, "readyReplicas")}
 

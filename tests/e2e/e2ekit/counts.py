@@ -1,6 +1,7 @@
 """What an operator has done, by its own metrics."""
 
 import re
+import subprocess
 
 from e2ekit.cluster import checked
 from e2ekit.operator import OperatorProcess
@@ -14,6 +15,12 @@ _VISIT = re.compile(r'trellis_operator_reconcile_seconds_count\{outcome="(\w+)"\
 def metrics(operator: OperatorProcess) -> str:
     """The text of /metrics."""
     return checked([*operator.cluster.enter, "curl", "-s", f"http://127.0.0.1:{operator.ports[1]}/metrics"], 10)
+
+
+def is_up(operator: OperatorProcess) -> bool:
+    """Whether it answers."""
+    command = [*operator.cluster.enter, "curl", "-sf", f"http://127.0.0.1:{operator.ports[0]}/healthz"]
+    return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
 
 
 def calls(operator: OperatorProcess) -> dict[tuple[str, str], int]:
