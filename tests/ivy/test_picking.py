@@ -19,6 +19,7 @@ from ivy.client.picking import (
 )
 from ivy.client.retry_budget import RESERVE, RetryBudget
 from ivy.client.speed import Speed
+from ivy.client.target import Standing
 
 LATE = 1000.0
 """Long after every engine's slow start."""
@@ -179,19 +180,32 @@ def test_half_of_the_engines_are_always_asked_also_when_others_go_away(ejected_u
 
 def test_engines_that_are_not_ready_where_they_were_found_are_the_last_resort():
     good, doubtful = engine("good"), engine("doubtful")
-    doubtful.recommended = False
+    doubtful.standing = Standing.UNREADY
     assert picks([good, doubtful]) == {"good": 2000}
     assert picks([good, doubtful], avoid=good) == {"doubtful": 2000}
     good.ready = False
     assert picks([good, doubtful]) == {"doubtful": 2000}
 
 
+def test_an_engine_on_its_way_out_gets_nothing_new_unless_no_other_can_answer_and_it_still_does():
+    staying, leaving = engine("staying"), engine("leaving")
+    leaving.standing = Standing.LEAVING
+    assert picks([staying, leaving]) == {"staying": 2000}
+    staying.standing = Standing.UNREADY
+    assert picks([staying, leaving]) == {"staying": 2000}
+    staying.ready = False
+    leaving.seen_down()
+    assert picks([staying, leaving]) == {"leaving": 2000}
+    leaving.seen_lost()
+    assert not picks([staying, leaving])
+
+
 def test_an_engine_begins_its_slow_start_when_it_first_gets_work():
     new = engine("new", since=0.0)
-    new.recommend(False, 5.0)
-    new.recommend(True, LATE)
+    new.stand(Standing.UNREADY, 5.0)
+    new.stand(Standing.READY, LATE)
     assert new.share(LATE) < 0.2
-    new.recommend(True, LATE + 10)
+    new.stand(Standing.READY, LATE + 10)
     assert new.share(LATE + 10) == 1.0
 
 

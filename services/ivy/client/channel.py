@@ -15,10 +15,11 @@ LOOK_TIMEOUT_S = 2.0
 _OPTIONS = (
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
-    # A restarted engine is found within a second or two; the usual back-off grows to two minutes.
+    # A started engine is found within half a second, for others may end as soon as it is ready; the usual back-off
+    # grows to two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.max_reconnect_backoff_ms", 400),
     # An engine's host that vanished without a word is noticed. The looks keep data on the wire between the pings.
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),

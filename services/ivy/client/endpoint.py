@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from ivy.client.card import Card
 from ivy.client.speed import Speed
+from ivy.client.target import Standing
 
 LEAST_SHARE = 0.1
 """Of a new engine, when its slow start begins."""
@@ -22,10 +23,12 @@ class Endpoint:
     """The last one seen; None until the first."""
     slow_start_s: float = 10.0
     """How long it takes to get its full share, new or returned: its caches are cold. 0: it has it at once."""
-    recommended: bool = True
-    """Whether it counts as ready where it was found."""
+    standing: Standing = Standing.READY
+    """What is said of it where it was found."""
     ready: bool = False
-    """Whether it said so itself."""
+    """Whether it says so itself."""
+    lost: bool = False
+    """It was ready, and then could not be reached or lost a call."""
     ready_since: float = 0.0
     outstanding_tokens: int = 0
     """Sent by this gateway and not yet answered."""
@@ -37,31 +40,42 @@ class Endpoint:
     ejected_until: float = 0.0
     silent_looks: int = 0
 
-    def recommend(self, recommended: bool, now: float) -> None:
-        """Where it was found, it counts as ready, or no longer does."""
-        if recommended and not self.recommended:
+    def stand(self, standing: Standing, now: float) -> None:
+        """Something new may be said of it. Its slow start begins when it begins to get work."""
+        if standing is Standing.READY and self.standing is not Standing.READY:
             self.ready_since = now
-        self.recommended = recommended
+        self.standing = standing
 
     def seen_ready(self, card: Card, now: float) -> None:
         """It says that it serves."""
         if not self.ready or self.card is None or self.card.digest != card.digest:
             self.ready_since = now
-        self.card, self.ready, self.silent_looks = card, True, 0
+        self.card, self.ready, self.lost, self.silent_looks = card, True, False, 0
 
     def seen_down(self) -> None:
-        """It says that it does not serve, or cannot be reached."""
+        """It says that it does not serve: it starts, or it ends."""
         self.ready, self.silent_looks = False, 0
+
+    def seen_lost(self) -> None:
+        """It cannot be reached, or did not do what it said that it would."""
+        self.ready, self.lost, self.silent_looks = False, True, 0
 
     def seen_silent(self) -> None:
         """It did not answer in time."""
         self.silent_looks += 1
         if self.silent_looks >= PATIENCE:
-            self.ready = False
+            self.seen_lost()
 
     def serves(self, digest: str) -> bool:
-        """Whether it is ready with the model of this digest."""
-        return self.ready and self.card is not None and self.card.digest == digest
+        """Whether it is there to stay, and ready with the model of this digest."""
+        return self.ready and self.standing is not Standing.LEAVING and self._has(digest)
+
+    def lingers(self, digest: str) -> bool:
+        """Whether it is on its way out and may still take a call for this digest: engines do so for a while."""
+        return self.standing is Standing.LEAVING and not self.lost and self._has(digest)
+
+    def _has(self, digest: str) -> bool:
+        return self.card is not None and self.card.digest == digest
 
     def share(self, now: float) -> float:
         """The part of a full share that it may have by now."""

@@ -62,7 +62,7 @@ class Engines:
         for key, target in wanted.items():
             if key not in self._members:
                 self._members[key] = self._added(target)
-            self._members[key].endpoint.recommend(target.recommended, self._clock())
+            self._members[key].endpoint.stand(target.standing, self._clock())
         self._changed()
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class Engines:
         endpoint = member.endpoint
         if code is grpc.StatusCode.FAILED_PRECONDITION or code in LOST:
             # Nothing more is sent there until a look says that it serves, which is asked for at once.
-            endpoint.seen_down()
+            endpoint.seen_lost()
             member.look_again()
             self._changed()
         if code not in LOST:
@@ -146,7 +146,7 @@ class Engines:
 
     def _added(self, target: Target) -> Member:
         _log.info("engine %s is in the set", target.address)
-        endpoint = Endpoint(target.address, slow_start_s=self._slow_start_s, recommended=target.recommended)
+        endpoint = Endpoint(target.address, slow_start_s=self._slow_start_s, standing=target.standing)
         return Member(endpoint, self._metrics.endpoint_came(endpoint), self._clock, self._changed)
 
     def _remove(self, member: Member) -> None:

@@ -5,6 +5,7 @@ from heapq import nlargest
 from random import Random
 
 from ivy.client.endpoint import Endpoint
+from ivy.client.target import Standing
 
 FAILURES_TO_EJECT = 3
 FIRST_EJECTION_S = 1.0
@@ -46,13 +47,15 @@ def pick(
 
 
 def usable(endpoints: Sequence[Endpoint], digest: str) -> list[Endpoint]:
-    """The engines that say that they serve this model.
+    """The best engines that there are for this model; each sort is asked only while there is none of a better one.
 
-    Those that do not count as ready where they were found stay out, unless there are no others: when a cluster has lost
-    sight of its nodes, the engines' own word is the better one.
+    First those that count as ready where they were found and say so themselves. Then those that only say so: when a
+    cluster has lost sight of its nodes, the engines' own word is the better one. At last those on their way out, which
+    take calls until their drain is over: a replacement may be ready for the cluster and not yet seen from here.
     """
     serving = [each for each in endpoints if each.serves(digest)]
-    return [each for each in serving if each.recommended] or serving
+    ready = [each for each in serving if each.standing is Standing.READY]
+    return ready or serving or [each for each in endpoints if each.lingers(digest)]
 
 
 def not_ejected(endpoints: Sequence[Endpoint], now: float) -> list[Endpoint]:

@@ -11,7 +11,7 @@ from ivy.client.endpoint import Endpoint
 from ivy.door import code_of
 
 READY_PERIOD_S = 2.0
-DOWN_PERIOD_S = 0.5
+DOWN_PERIOD_S = 0.25
 LEAST_PERIOD_S = 0.1
 """Between looks that failed calls ask for."""
 
@@ -54,11 +54,11 @@ class Watch:
             if code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED:
                 self._endpoint.seen_silent()
             else:
-                self._endpoint.seen_down()
+                self._endpoint.seen_lost()
             return
         except ValueError as error:
             _log.error("engine %s cannot be used: %s", self._endpoint.address, error)
-            self._endpoint.seen_down()
+            self._endpoint.seen_lost()
             return
         if card is None:
             self._endpoint.seen_down()

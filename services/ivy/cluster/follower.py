@@ -15,7 +15,7 @@ from random import Random
 
 import aiohttp
 
-from ivy.client.target import Target
+from ivy.client.target import Standing, Target
 from ivy.cluster.api import Connected, SliceApi
 from ivy.cluster.backends import Backend, Slice, State, merged
 from ivy.cluster.wire import Gone, Put, read_event
@@ -149,10 +149,14 @@ class Follower:
         return self._random.uniform(0.5, 1.0) * longest
 
 
+_STANDINGS = {
+    State.READY: Standing.READY,
+    State.NOT_READY: Standing.UNREADY,
+    State.TERMINATING: Standing.LEAVING,
+}
+
+
 def targets(known: frozenset[Backend]) -> list[Target]:
-    """The engines that may be asked: those that are on their way out get nothing new."""
-    return [
-        Target(each.address, each.instance, recommended=each.state is State.READY)
-        for each in sorted(known, key=lambda each: each.address)
-        if each.state is not State.TERMINATING
-    ]
+    """The engines as those who ask them want to know them."""
+    ordered = sorted(known, key=lambda each: each.address)
+    return [Target(each.address, each.instance, _STANDINGS[each.state]) for each in ordered]

@@ -2,6 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from ivy.client.target import Standing, Target
 from ivy.cluster.backends import Backend, Slice, State, merged
 from ivy.cluster.follower import targets
 
@@ -59,7 +60,7 @@ def test_every_pod_is_in_the_set_unless_another_one_has_its_address(slices):
 @given(_SLICES)
 def test_what_one_slice_says_is_terminating_gets_nothing_new_whatever_the_others_say(slices):
     ending = {each.instance for a in slices for each in a.backends if each.state is TERMINATING}
-    assert not ending & {each.instance for each in targets(merged(slices))}
+    assert all(each.standing is Standing.LEAVING for each in targets(merged(slices)) if each.instance in ending)
 
 
 def test_an_endpoint_in_two_slices_is_one_engine_and_ready_when_either_says_so():
@@ -78,9 +79,11 @@ def test_a_new_pod_at_the_address_of_one_that_goes_is_used():
     assert merged([one(old, new)]) == {new}
 
 
-def test_engines_that_do_not_count_as_ready_are_told_as_such():
-    found = merged([one(backend("10.0.0.1:1", "p"), backend("10.0.0.2:1", "q", NOT_READY))])
-    assert [(each.address, each.instance, each.recommended) for each in targets(found)] == [
-        ("10.0.0.1:1", "p", True),
-        ("10.0.0.2:1", "q", False),
+def test_engines_are_told_with_what_the_cluster_says_of_them():
+    states = {"p": READY, "q": NOT_READY, "r": TERMINATING}
+    found = merged([one(*(backend(f"10.0.0.{pod}:1", pod, state) for pod, state in states.items()))])
+    assert targets(found) == [
+        Target("10.0.0.p:1", "p", Standing.READY),
+        Target("10.0.0.q:1", "q", Standing.UNREADY),
+        Target("10.0.0.r:1", "r", Standing.LEAVING),
     ]

@@ -4,7 +4,7 @@ import asyncio
 import os
 
 import pytest
-from ivy.client.target import Target
+from ivy.client.target import Standing, Target
 from ivy.config import ApiServer
 
 READY = {"ready": True, "serving": True, "terminating": False}
@@ -32,6 +32,12 @@ async def gateway(serve, api_server, service):
 
 def serving(gateway, count: int):
     return lambda: len(gateway.gateway.engines.cards()) == count
+
+
+def standings(gateway) -> dict[Standing, int]:
+    """The port of the engine of each standing, among those that say that they are ready."""
+    ready = [each for each in gateway.gateway.engines.endpoints if each.ready]
+    return {each.standing: int(each.address.rpartition(":")[2]) for each in ready}
 
 
 def only(gateway, engine):
@@ -66,7 +72,14 @@ async def test_the_first_engine_makes_a_gateway_ready_and_the_last_one_ends_it(g
     assert await readyz(gateway) == 200
     assert await embed_some(gateway, 1) == {200}
     tell(engine, TERMINATING)
-    await until(serving(gateway, 0))
+    await until(lambda: gateway.gateway.engines.endpoints[0].standing is Standing.LEAVING)
+    await engine.serving(False)
+    await until(lambda: not gateway.gateway.engines.endpoints[0].ready)
+    # It drains, and is all that there is.
+    assert await readyz(gateway) == 200
+    assert await embed_some(gateway, 1) == {200}
+    await engine.stop()
+    assert (await gateway.embed(input="a")).status == 503
     assert await readyz(gateway) == 503
 
 
@@ -98,9 +111,27 @@ async def test_an_engine_that_is_added_gets_work_and_one_that_is_removed_gets_no
     assert len(engines[0].calls) == before
 
 
-@pytest.mark.parametrize("way", ["terminating", "deleted"])
+async def test_an_engine_that_terminates_gets_nothing_new_and_answers_what_it_has(
+    gateway, engines, api_server, tell, until
+):
+    leaving, staying = engines
+    tell(leaving)
+    await until(serving(gateway, 1))
+    leaving.gate.clear()
+    call = asyncio.create_task(gateway.embed(input="a"))
+    await until(lambda: leaving.waiting == 1)
+    tell(leaving, TERMINATING)
+    tell(staying)
+    wanted = {Standing.LEAVING: leaving.port, Standing.READY: staying.port}
+    await until(lambda: standings(gateway) == wanted)
+    assert await embed_some(gateway) == {200}
+    assert len(staying.calls) == 20
+    leaving.gate.set()
+    assert (await call).status == 200
+
+
 async def test_a_call_to_an_engine_that_leaves_is_answered_and_then_nothing_of_it_is_left(
-    gateway, engines, api_server, tell, until, way
+    gateway, engines, api_server, tell, until
 ):
     leaving, staying = engines
     tell(leaving)
@@ -113,10 +144,7 @@ async def test_a_call_to_an_engine_that_leaves_is_answered_and_then_nothing_of_i
     call = asyncio.create_task(gateway.embed(input="a"))
     await until(lambda: leaving.waiting == 1)
     tell(staying)
-    if way == "terminating":
-        tell(leaving, TERMINATING)
-    else:
-        api_server.delete(f"slice-{leaving.port}")
+    api_server.delete(f"slice-{leaving.port}")
     await until(only(gateway, staying))
     assert label not in await exposition(gateway)
     assert await embed_some(gateway) == {200}
@@ -209,7 +237,9 @@ async def test_a_gateway_that_starts_while_the_api_server_is_away_becomes_ready_
     assert await readyz(gateway) == 200
 
 
-async def test_engines_that_are_replaced_one_by_one_under_load_lose_no_request(gateway, tell, until, FakeEngine):
+async def test_engines_that_are_replaced_one_by_one_under_load_lose_no_request(
+    gateway, api_server, tell, until, FakeEngine
+):
     running = [await FakeEngine().start() for _ in range(2)]
     for each in running:
         tell(each)
@@ -227,10 +257,13 @@ async def test_engines_that_are_replaced_one_by_one_under_load_lose_no_request(g
         await until(lambda new=new: len(new.calls) > 0)
         old = running.pop(0)
         tell(old, TERMINATING)
-        gone = f"127.0.0.1:{old.port}"
-        await until(lambda gone=gone: gone not in {each.address for each in gateway.gateway.engines.endpoints})
+        gone = (f"127.0.0.1:{old.port}", Standing.LEAVING)
+        await until(
+            lambda gone=gone: gone in {(each.address, each.standing) for each in gateway.gateway.engines.endpoints}
+        )
         await until(lambda old=old: old.waiting == 0)
         await old.stop()
+        api_server.delete(f"slice-{old.port}")
         running.append(new)
     done.set()
     await asyncio.gather(*callers)

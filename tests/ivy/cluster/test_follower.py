@@ -238,7 +238,7 @@ async def test_what_the_cluster_says_of_engines_is_counted(api_server, followed,
     api_server.put(
         slice_object("a", pod("10.0.0.1"), pod("10.0.0.2", ready=False), pod("10.0.0.3", ready=False, terminating=True))
     )
-    await until(bound(followed, ONE, TWO))
+    await until(bound(followed, ONE, TWO, THREE))
     for state in ("ready", "not_ready", "terminating"):
         assert followed.metric(f'trellis_gateway_endpoints{{state="{state}"}}') == 1
 
