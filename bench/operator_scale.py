@@ -26,6 +26,8 @@ NAMESPACE = "scale"
 FAKE_NODES = 10
 GOAL_S, GOAL_MB, GOAL_READS = 60.0, 200.0, 3
 _PORT = 19100
+_LEASES = "--node-lease-duration-seconds=40"
+"""kwok renews them; without, the nodes would be taken for dead."""
 _CALLS = re.compile(
     r'trellis_operator_api_call_seconds_count\{method="(\w+)",outcome="\w+",resource="([\w/]*)"\} ([\d.]+)'
 )
@@ -219,7 +221,14 @@ def _fake_node(number: int) -> dict[str, Any]:
 
 def _kwok() -> list[str]:
     kwok = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "trellis" / "cluster" / "bin" / "kwok"
-    return [str(kwok), "--manage-nodes-with-label-selector=type=kwok", f"--kubeconfig={_tool('kubeconfig').strip()}"]
+    stages, kubeconfig = Path(__file__).with_name("kwok.yaml"), _tool("kubeconfig").strip()
+    return [
+        str(kwok),
+        "--manage-nodes-with-label-selector=type=kwok",
+        f"--config={stages}",
+        f"--kubeconfig={kubeconfig}",
+        _LEASES,
+    ]
 
 
 def _operator() -> list[str]:

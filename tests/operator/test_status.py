@@ -275,3 +275,17 @@ def test_a_status_is_merged_so_that_nothing_of_the_old_one_is_left() -> None:
         "engine": {"replicas": 1},
         "gone": None,
     }
+
+
+def test_engines_that_fail_later_are_no_download_and_no_rollout(serving: View) -> None:
+    observed = starting(serving.observed)
+    for child in observed.children.values():
+        if child["kind"] == "Deployment":
+            done = {"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}
+            child["status"]["conditions"] = [done]
+    initialized = {"conditions": [{"type": "Initialized", "status": "True"}]}
+    found = said(view(serving.model, with_pods(observed, pod("engine", **initialized)), {}))
+    assert found["SourceReady"] == ("True", "Fetched")
+    assert found["Ready"] == ("False", "Starting")
+    assert found["Progressing"] == ("True", "Complete")
+    assert found["Degraded"] == ("True", "PodsNotReady")

@@ -17,6 +17,8 @@ def set_up(level: str, form: str) -> None:
     logging.getLogger("trellis_operator").setLevel(level.upper())
     # It runs beside the main thread on purpose, see `kopf_handlers`: its warning about signals says nothing new.
     logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+    # Each of its tries at an API server that is away: the informers' warnings, fewer, say the same.
+    logging.getLogger("kopf._cogs.clients.api").setLevel(logging.CRITICAL)
     # kopf tells each of its own steps; what it ends with is logged where it is started again.
     logging.getLogger("kopf").setLevel(logging.WARNING if level != "debug" else logging.DEBUG)
 

@@ -38,11 +38,16 @@ def is_settled(deployment: Object | None) -> bool:
     if deployment is None:
         return True
     wanted, status = deployment["spec"].get("replicas", 1), deployment.get("status", {})
+    return is_updated(deployment) and bool(status.get("readyReplicas", 0) == wanted)
+
+
+def is_updated(deployment: Object) -> bool:
+    """Whether a Deployment has as many pods as it wants, all of the newest template, ready or not."""
+    wanted, status = deployment["spec"].get("replicas", 1), deployment.get("status", {})
     return bool(
         status.get("observedGeneration", 0) >= deployment["metadata"].get("generation", 0)
         and status.get("replicas", 0) == wanted
         and status.get("updatedReplicas", 0) == wanted
-        and status.get("readyReplicas", 0) == wanted
     )
 
 

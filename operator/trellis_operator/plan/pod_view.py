@@ -36,6 +36,7 @@ class PodView:
 
     Attributes:
         component: engine, gateway or download.
+        initialized: whether what runs before its programs has ended well.
         unschedulable: what the scheduler says, if it finds no node.
         trouble: the first of its containers, if one has any.
         template_hash: of the template that it was made of.
@@ -44,6 +45,7 @@ class PodView:
     name: str
     component: str
     ready: bool
+    initialized: bool
     terminating: bool
     unschedulable: str
     trouble: Trouble | None
@@ -59,6 +61,7 @@ def pod_view(pod: Object) -> PodView:
         name=metadata["name"],
         component=metadata.get("labels", {}).get(names.COMPONENT, ""),
         ready=conditions.get("Ready", {}).get("status") == "True",
+        initialized=conditions.get("Initialized", {}).get("status") == "True",
         terminating="deletionTimestamp" in metadata,
         unschedulable=scheduled.get("message", "") if scheduled.get("reason") == "Unschedulable" else "",
         trouble=next(_troubles(status), None),

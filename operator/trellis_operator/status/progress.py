@@ -1,7 +1,9 @@
 """Progressing and Degraded: whether a change is on its way, and whether something is not as it should be."""
 
+from typing import Any
+
 from trellis_operator.desired import names
-from trellis_operator.plan.observed import is_settled
+from trellis_operator.plan.observed import is_settled, is_updated
 from trellis_operator.status.condition import FALSE, TRUE, Condition
 from trellis_operator.status.trouble import NO_CAPACITY, trouble
 from trellis_operator.status.view import View, condition_of, count, is_true
@@ -16,9 +18,15 @@ def progressing(view: View) -> Condition:
         return Condition(kind, FALSE, view.refusals[0].reason, view.refusals[0].message)
     if view.job_name and not is_true(view.job, "Complete"):
         return Condition(kind, TRUE, "Downloading", "pods are made or changed once the model is downloaded")
-    if view.engine and view.gateway and is_settled(view.engine) and is_settled(view.gateway):
+    if view.engine and view.gateway and _is_complete(view.engine) and _is_complete(view.gateway):
         return Condition(kind, TRUE, "Complete", "all pods are of the newest template")
     return _stuck(view) or Condition(kind, TRUE, "RollingOut", _how_far(view))
+
+
+def _is_complete(deployment: dict[str, Any]) -> bool:
+    """Whether a rollout came to its end, also if a pod has failed since."""
+    ended = condition_of(deployment, "Progressing").get("reason") == "NewReplicaSetAvailable"
+    return is_settled(deployment) or (ended and is_updated(deployment))
 
 
 def _stuck(view: View) -> Condition | None:
@@ -33,7 +41,7 @@ def _stuck(view: View) -> Condition | None:
     return None
 
 
-def _is_late(deployment: dict[str, object] | None) -> bool:
+def _is_late(deployment: dict[str, Any] | None) -> bool:
     return bool(condition_of(deployment, "Progressing").get("reason") == "ProgressDeadlineExceeded")
 
 
@@ -64,7 +72,7 @@ def degraded(view: View) -> Condition:
     return Condition(kind, FALSE, "AsAskedFor", "everything is as the manifest says")
 
 
-def _lost_pods(deployment: dict[str, object]) -> bool:
+def _lost_pods(deployment: dict[str, Any]) -> bool:
     """Whether a Deployment that had come to its end is short of ready pods."""
     whole = condition_of(deployment, "Progressing").get("reason") == "NewReplicaSetAvailable"
     return whole and not is_settled(deployment)

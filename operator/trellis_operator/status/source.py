@@ -49,7 +49,7 @@ def _fetched(view: View) -> Condition:
     told = fetch_trouble(view)
     if told:
         return Condition(TYPE, FALSE, told[0], f"{told[1].rstrip('. ')}. This is tried again.")
-    if count(view.engine, "readyReplicas"):
+    if count(view.engine, "readyReplicas") or any(pod.initialized for pod in view.observed.pods_of(names.ENGINE)):
         return Condition(TYPE, TRUE, "Fetched", "pods have fetched the model from its source")
     if view.model.suspended or not view.model.engine.replicas:
         return Condition(TYPE, UNKNOWN, "NotNeeded", "no engine is asked for")
