@@ -41,6 +41,13 @@ def test_engines_surge_where_there_is_room_and_never_all_go_at_once_unless_asked
     assert strategy(in_cluster(full), None, free) == chosen
 
 
+@pytest.mark.parametrize(("waits", "chosen"), [(True, IN_PLACE), (False, SURGE)])
+def test_an_engine_that_waits_for_a_node_tells_what_an_operator_may_not_look_up(
+    full: Body, in_cluster: Read, waits: bool, chosen: Body
+) -> None:
+    assert strategy(in_cluster(full), None, None, waits) == chosen
+
+
 def engine_of(objects: Iterable[Body]) -> Body:
     [found] = [
         each for each in objects if each["metadata"]["name"].endswith("-engine") and each["kind"] == "Deployment"

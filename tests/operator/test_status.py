@@ -221,6 +221,7 @@ def test_what_was_refused_is_said_and_what_serves_goes_on_serving(serving: View)
         (403, 'pods "x" is forbidden: exceeded quota: q, requested: cpu=1', "QuotaExceeded"),
         (403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest"', "PodSecurityViolation"),
         (403, 'admission webhook "w" denied the request: no', "WebhookDenied"),
+        (403, "deployments.apps x is forbidden: ValidatingAdmissionPolicy 'p' denied request: no", "PolicyDenied"),
         (500, 'failed calling webhook "w": timeout', "WebhookFailed"),
         (403, "unable to create: namespace x is being terminated", "NamespaceTerminating"),
         (403, 'deployments.apps is forbidden: User "u" cannot patch', "Forbidden"),

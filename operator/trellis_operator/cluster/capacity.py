@@ -1,15 +1,18 @@
 """Looks for free accelerators when a rollout asks: two lists, shared by all who ask within a few seconds."""
 
 import asyncio
+import logging
 import time
 from typing import Any
 
 from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.errors import RefusedError
 from trellis_operator.kinds import NODE, POD
 from trellis_operator.plan.capacity import free_accelerators
 from trellis_operator.spec import EmbeddingModel
 
 Object = dict[str, Any]
+log = logging.getLogger(__name__)
 
 _KEPT_S = 3.0
 
@@ -22,12 +25,19 @@ class Capacity:
         self._lock = asyncio.Lock()
         self._seen: tuple[float, list[Object], list[Object]] | None = None
 
-    async def free(self, model: EmbeddingModel) -> int:
-        """Accelerators that a new engine of the model could have now."""
+    async def free(self, model: EmbeddingModel) -> int | None:
+        """Accelerators that a new engine of the model could have now; None where the operator may not look."""
         async with self._lock:
             if self._seen is None or time.monotonic() - self._seen[0] > _KEPT_S:
-                nodes = await self._api.list(NODE.path())
-                running = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-                pods = await self._api.list(POD.path(), fieldSelector=running)
-                self._seen = (time.monotonic(), nodes["items"], pods["items"])
+                try:
+                    self._seen = (time.monotonic(), *await self._look())
+                except RefusedError as error:
+                    log.info("free accelerators are not known, a rollout tries one more first: %s", error)
+                    return None
         return free_accelerators(model, self._seen[1], self._seen[2])
+
+    async def _look(self) -> tuple[list[Object], list[Object]]:
+        nodes = await self._api.list(NODE.path())
+        running = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+        pods = await self._api.list(POD.path(), fieldSelector=running)
+        return nodes["items"], pods["items"]

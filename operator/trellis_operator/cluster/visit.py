@@ -17,7 +17,7 @@ from trellis_operator.cluster.events import Events
 from trellis_operator.cluster.executor import Executor
 from trellis_operator.cluster.memory import Memory
 from trellis_operator.cluster.models import Models
-from trellis_operator.cluster.secrets import secret_hashes
+from trellis_operator.cluster.secrets import Secrets, read_secrets
 from trellis_operator.cluster.store import Key, Store
 from trellis_operator.desired import names
 from trellis_operator.desired.all import desired, missing_kinds, secret_names
@@ -67,10 +67,10 @@ class Visitor:
             return GONE
         memory = self.memories.setdefault(key, Memory())
         model = memory.model(body)
-        secrets = await secret_hashes(self.api, key[0], secret_names(model))
+        secrets = await read_secrets(self.api, key[0], secret_names(model))
         observed = self.store.observed(key, model.uid)
         model = dataclasses.replace(model, digest=digest_in_force(model, observed))
-        todo = plan(await self._wanted(model, observed, secrets), observed, memory.left_alone)
+        todo = plan(await self._wanted(model, observed, secrets.hashes), observed, memory.left_alone)
         if todo and not await self._is_current(key, body):
             return STALE
         done = await self.executor.carry_out(todo, key, model.uid, memory)
@@ -94,8 +94,11 @@ class Visitor:
         if (each["kind"], each["metadata"]["name"]) != (DEPLOYMENT.name, names.engine(model)):
             return each
         seen = observed.get(DEPLOYMENT, names.engine(model))
-        free = await self.capacity.free(model) if rollout.needs_capacity(model, each, seen) else None
-        return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, free)}}
+        free, waits = None, False
+        if rollout.needs_capacity(model, each, seen):
+            free = await self.capacity.free(model)
+            waits = any(pod.unschedulable for pod in observed.pods_of(names.ENGINE))
+        return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, free, waits)}}
 
     async def _is_current(self, key: Key, body: Object) -> bool:
         """Whether the model is still what we took it for: what a watch told may be old, or the model gone."""
@@ -107,13 +110,13 @@ class Visitor:
         same = all(now["metadata"].get(field) == body["metadata"].get(field) for field in ("uid", "generation"))
         return same and "deletionTimestamp" not in now["metadata"]
 
-    def _view(self, model: EmbeddingModel, secrets: dict[str, str], memory: Memory, open_targets: set[Any]) -> View:
+    def _view(self, model: EmbeddingModel, secrets: Secrets, memory: Memory, open_targets: set[Any]) -> View:
         return view(
             model,
             self.store.observed((model.namespace, model.name), model.uid),
-            secrets,
-            refusals=memory.patience.refusals(open_targets),
-            missing_secrets=[name for name in secret_names(model) if name not in secrets],
+            secrets.hashes,
+            refusals=[*secrets.refusals, *memory.patience.refusals(open_targets)],
+            missing_secrets=[name for name in secret_names(model) if name not in secrets.hashes],
             missing_kinds=missing_kinds(model, self.setting()),
             contested=memory.patience.contested(time.monotonic()),
         )

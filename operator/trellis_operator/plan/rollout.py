@@ -23,20 +23,21 @@ def needs_capacity(model: EmbeddingModel, wanted: Object, seen: Object | None) -
     return not is_settled(seen) or difference(wanted["spec"]["template"], seen["spec"]["template"]) is not None
 
 
-def strategy(model: EmbeddingModel, seen: Object | None, free: int | None) -> Object:
+def strategy(model: EmbeddingModel, seen: Object | None, free: int | None, waits: bool = False) -> Object:
     """The strategy of the engine Deployment.
 
     Args:
         model: whose.
         seen: the Deployment that is there.
-        free: accelerators that a new engine could have; None where nobody looked.
+        free: accelerators that a new engine could have; None where nobody looked, or could.
+        waits: whether an engine waits for a node, which tells the same.
     """
     asked = model.engine.rollout_strategy
     if asked != "auto" or not model.engine.accelerated:
         return IN_PLACE if asked == "inPlace" else SURGE
-    if free is None:
+    if free is None and not waits:
         return _current(seen)
-    return IN_PLACE if free == 0 and model.engine.replicas > 1 else SURGE
+    return IN_PLACE if not free and model.engine.replicas > 1 else SURGE
 
 
 def _current(seen: Object | None) -> Object:

@@ -30,6 +30,7 @@ _WORDS = {
     "must specify requests": _QUOTA,
     "violates PodSecurity": _SECURITY,
     "denied the request": _WEBHOOK,
+    "ValidatingAdmissionPolicy": ("PolicyDenied", "an admission policy of this cluster refuses it: ask who made it"),
     "failed calling webhook": ("WebhookFailed", "an admission webhook of this cluster does not answer: see its pods"),
     "is being terminated": _LEAVING,
     "field not declared in schema": ("TooOld", "the API server, or the CRD of that kind, is too old for it: update it"),

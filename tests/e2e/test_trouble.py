@@ -1,0 +1,106 @@
+"""Condition 6, as far as CPUs go, and what a cluster refuses: trouble is told with its reason, and what serves goes on."""
+
+from collections.abc import Iterator
+
+import pytest
+from e2ekit.kubectl import Kubectl
+from e2ekit.models import children, condition, manifest, wait_for, wait_settled
+from e2ekit.operator import OperatorProcess
+from e2ekit.waiting import throughout, until
+
+pytestmark = pytest.mark.cluster
+
+
+def test_an_engine_that_cannot_start_is_told_and_the_old_one_serves_on(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    kubectl.apply(manifest(engine={"rollout": {"progressDeadlineSeconds": 40}}))
+    wait_settled(kubectl, "m")
+    kubectl.patch("embeddingmodel", "m", {"spec": {"engine": {"attentionBackend": "flashinferFa3"}}})
+    message = wait_for(kubectl, "m", "Degraded", "True")
+    assert "attention" in message, message
+    assert condition(kubectl, "m", "Ready")[0] == "True"
+    wait_for(kubectl, "m", "Progressing", "False", "DeadlineExceeded", timeout_s=120)
+    assert kubectl.get("deployment", "m-engine")["status"]["readyReplicas"] == 1
+    kubectl.patch("embeddingmodel", "m", {"spec": {"engine": {"attentionBackend": "torch"}}})
+    wait_settled(kubectl, "m")
+    assert condition(kubectl, "m", "Degraded")[0] == "False"
+
+
+def test_a_model_that_does_not_exist_is_told_by_its_source(kubectl: Kubectl, operator: OperatorProcess) -> None:
+    model = manifest()
+    model["spec"]["model"]["source"]["package"]["path"] = "no/such/folder"
+    kubectl.apply(model)
+    message = wait_for(kubectl, "m", "SourceReady", "False", "NotFound")
+    assert "no/such/folder" in message
+    wait_for(kubectl, "m", "Ready", "False", "NotFound")
+
+
+def test_an_image_that_does_not_exist_is_told(kubectl: Kubectl, operator: OperatorProcess) -> None:
+    operator.stop()
+    operator.flags = ("--engine-image", "example.invalid/engine:1")
+    operator.start()
+    kubectl.apply(manifest())
+    message = wait_for(kubectl, "m", "EngineAvailable", "False", "ImagePull")
+    assert "example.invalid/engine:1" in message
+
+
+def test_an_engine_is_not_ready_before_it_is_warm_and_is_not_killed_for_it(
+    kubectl: Kubectl, operator: OperatorProcess
+) -> None:
+    kubectl.apply(manifest())
+    until(lambda: children(kubectl, "m", "pods"), "there are pods")
+
+    def too_early() -> bool:
+        return (
+            condition(kubectl, "m", "Ready")[0] == "True" and condition(kubectl, "m", "GatewayAvailable")[0] != "True"
+        )
+
+    until(lambda: too_early() or condition(kubectl, "m", "Ready")[0] == "True", "it is ready")
+    assert not too_early()
+    pods = kubectl.all("pods", {"app.kubernetes.io/instance": "m"})
+    assert [each["restartCount"] for pod in pods for each in pod["status"]["containerStatuses"]] == [0, 0]
+
+
+@pytest.fixture
+def no_engines(kubectl: Kubectl) -> Iterator[str]:
+    """An admission policy of the cluster that refuses engines in the test's namespace; yields its name."""
+    name = f"no-engines-{kubectl.namespace}"
+    rule = {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["deployments"],
+    }
+    where = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": kubectl.namespace}}}
+    group = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    refuses = {"expression": "!object.metadata.name.endsWith('-engine')", "message": "engines are not wanted here"}
+    policy = group | {
+        "kind": "ValidatingAdmissionPolicy",
+        "spec": {"matchConstraints": {"resourceRules": [rule], **where}, "validations": [refuses]},
+    }
+    binding = group | {
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    kubectl.apply(policy, binding)
+    yield name
+    for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
+        kubectl.delete(kind, name)
+
+
+def test_what_a_policy_of_the_cluster_refuses_is_told_with_its_words_and_goes_on_without_it(
+    kubectl: Kubectl, operator: OperatorProcess, no_engines: str
+) -> None:
+    trial = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "trial-engine"}}
+    labels = {"app": "trial"}
+    pod = {"containers": [{"name": "x", "image": "x"}]}
+    trial["spec"] = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}}
+    until(lambda: "not wanted here" in (kubectl.refusal(trial) or ""), "the policy is in force")
+    kubectl.apply(manifest())
+    message = wait_for(kubectl, "m", "Accepted", "False", "PolicyDenied")
+    assert "engines are not wanted here" in message
+    throughout(lambda: operator.alive, "the operator bears it", 3)
+    kubectl.delete("validatingadmissionpolicybinding", no_engines)
+    wait_settled(kubectl, "m")
+    assert "Warning" in kubectl.run("describe", "em", "m")
