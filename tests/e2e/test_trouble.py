@@ -1,4 +1,4 @@
-"""Condition 6, as far as CPUs go, and what a cluster refuses: trouble is told with its reason, and what serves goes on."""
+"""Condition 6, as far as CPUs go, and what a cluster refuses: trouble is told with its reason, what serves goes on."""
 
 from collections.abc import Iterator
 
