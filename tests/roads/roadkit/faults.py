@@ -11,7 +11,7 @@ import torch
 from tulip_rose.rose import engine
 
 FOLDER = {folder!r}
-step, pool = engine.Engine.step, engine.pool
+step, work = engine.Engine.step, engine.Engine._work
 
 def there(name):
     return os.path.exists(os.path.join(FOLDER, name))
@@ -28,13 +28,14 @@ def held_step(self, batch):
         time.sleep(0.01)
     return step(self, batch)
 
-def faulty_pool(*arguments):
+def faulty_work(self, batch):
     if taken("fail"):
         raise RuntimeError("secret words of the engine")
-    rows = pool(*arguments)
-    return torch.full_like(rows, float("nan")) if taken("spoil") else rows
+    if not taken("spoil"):
+        return work(self, batch)
+    return self._head(torch.full_like(self._model(batch), float("nan")), batch)
 
-engine.Engine.step, engine.pool = held_step, faulty_pool
+engine.Engine.step, engine.Engine._work = held_step, faulty_work
 """
 
 
