@@ -29,11 +29,13 @@ def test_an_engine_that_cannot_start_is_told_and_the_old_one_serves_on(
 
 def test_a_model_that_does_not_exist_is_told_by_its_source(kubectl: Kubectl, operator: OperatorProcess) -> None:
     model = manifest()
-    model["spec"]["model"]["source"]["package"]["path"] = "no/such/folder"
+    model["spec"]["model"]["source"]["package"]["version"] = "999.0"
     kubectl.apply(model)
-    message = wait_for(kubectl, "m", "SourceReady", "False", "NotFound")
-    assert "no/such/folder" in message
-    wait_for(kubectl, "m", "Ready", "False", "NotFound")
+    # Pods that reach a package index are told that it has no such version.
+    reasons = ("NotFound", "Unreachable")
+    until(lambda: condition(kubectl, "m", "SourceReady")[1] in reasons, "the source says why", 90)
+    assert "999.0" in condition(kubectl, "m", "SourceReady")[2]
+    until(lambda: condition(kubectl, "m", "Ready")[1] in reasons, "and so does Ready")
 
 
 def test_an_image_that_does_not_exist_is_told(kubectl: Kubectl, operator: OperatorProcess) -> None:
