@@ -1,6 +1,8 @@
 """The cluster tool: it comes up once for all who ask, and whatever happened, `down` leaves nothing. Needs root."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -44,6 +46,20 @@ def left_over() -> list[str]:
     ]
 
 
+def kill_all() -> None:
+    """End every process of the cluster at once, as a restart of the machine does."""
+    deadline = time.monotonic() + 30
+    while pids := {
+        int(line)
+        for group in Path("/sys/fs/cgroup").glob(f"**/trellis-{NAME}/**/cgroup.procs")
+        for line in group.read_text().split()
+    }:
+        assert time.monotonic() < deadline
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 @pytest.fixture(autouse=True)
 def away() -> Iterator[None]:
     yield
@@ -74,6 +90,17 @@ def test_after_a_crash_nothing_is_left() -> None:
 def test_a_crashed_cluster_is_replaced_by_a_new_one() -> None:
     assert tool("up", "1").returncode == 0
     psutil.Process(int((STATE / "pid" / "kube-apiserver").read_text())).kill()
+    assert tool("up", "1").returncode == 0
+    assert "node0" in tool("run", "kubectl", "get", "nodes").stdout
+
+
+def test_a_cluster_of_which_only_files_are_left_is_not_up() -> None:
+    assert tool("up", "1").returncode == 0
+    kill_all()
+    for asked in ("status", "load"):
+        done = tool(asked, "x")
+        assert done.returncode == 1
+        assert f"cluster '{NAME}' is not up" in done.stdout + done.stderr
     assert tool("up", "1").returncode == 0
     assert "node0" in tool("run", "kubectl", "get", "nodes").stdout
 

@@ -56,8 +56,11 @@ stop_daemon() { # NAME
     rm -f "$dir/pid/$1"
 }
 
+# Whether it was brought up, and anything of it is still alive: after a crash or a restart of the machine only files are left.
+is_up() { [[ -f $dir/up && -n $(group_pids) ]]; }
+
 status() {
-    [[ -f $dir/up ]] || { echo "cluster '$name' is not up"; return 1; }
+    is_up || { echo "cluster '$name' is not up"; return 1; }
     local daemon
     for daemon in "$dir"/daemons/*; do
         daemon=${daemon##*/}

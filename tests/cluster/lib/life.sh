@@ -2,7 +2,7 @@
 
 up() { # NODES
     need_commands
-    if [[ -f $dir/up ]] && until_true 10 kubectl get --raw /readyz; then
+    if is_up && until_true 10 kubectl get --raw /readyz; then
         how_to_enter
         return 0
     fi

@@ -4,7 +4,7 @@ fail() { echo "error: $*" >&2; exit 1; }
 
 need_root() { [[ $EUID == 0 ]] || fail "a cluster of one's own needs root; set KUBECONFIG to use another cluster"; }
 
-need_up() { [[ -f $dir/up ]] || fail "cluster '$name' is not up: run \`$here/cluster up\`"; }
+need_up() { is_up || fail "cluster '$name' is not up: run \`$here/cluster up\`"; }
 
 # Command and the Debian package that brings it.
 _commands="containerd:containerd ctr:containerd runc:runc etcd:etcd-server iptables:iptables conntrack:conntrack ip:iproute2
