@@ -2,7 +2,7 @@ from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Iterable as _Iterable
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -13,13 +13,48 @@ class VectorType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     VECTOR_TYPE_FLOAT32: _ClassVar[VectorType]
     VECTOR_TYPE_INT8: _ClassVar[VectorType]
     VECTOR_TYPE_BINARY: _ClassVar[VectorType]
+
+class OutputKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    OUTPUT_KIND_DENSE: _ClassVar[OutputKind]
+    OUTPUT_KIND_SPARSE: _ClassVar[OutputKind]
+    OUTPUT_KIND_TOKENS: _ClassVar[OutputKind]
 VECTOR_TYPE_UNSPECIFIED: VectorType
 VECTOR_TYPE_FLOAT32: VectorType
 VECTOR_TYPE_INT8: VectorType
 VECTOR_TYPE_BINARY: VectorType
+OUTPUT_KIND_DENSE: OutputKind
+OUTPUT_KIND_SPARSE: OutputKind
+OUTPUT_KIND_TOKENS: OutputKind
+
+class Output(_message.Message):
+    __slots__ = ("kind", "spans", "vector_type", "dimensions", "normalize")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SPANS_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_TYPE_FIELD_NUMBER: _ClassVar[int]
+    DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    NORMALIZE_FIELD_NUMBER: _ClassVar[int]
+    kind: OutputKind
+    spans: bytes
+    vector_type: VectorType
+    dimensions: int
+    normalize: bool
+    def __init__(self, kind: _Optional[_Union[OutputKind, str]] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ...) -> None: ...
+
+class OutputRows(_message.Message):
+    __slots__ = ("rows", "dimensions", "vector_type", "failed_rows")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    VECTOR_TYPE_FIELD_NUMBER: _ClassVar[int]
+    FAILED_ROWS_FIELD_NUMBER: _ClassVar[int]
+    rows: bytes
+    dimensions: int
+    vector_type: VectorType
+    failed_rows: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EmbedRequest(_message.Message):
-    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest")
+    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest", "kind", "token_types", "also")
     TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     LENGTHS_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
@@ -27,6 +62,9 @@ class EmbedRequest(_message.Message):
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     NORMALIZE_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_TYPES_FIELD_NUMBER: _ClassVar[int]
+    ALSO_FIELD_NUMBER: _ClassVar[int]
     token_ids: bytes
     lengths: bytes
     spans: bytes
@@ -34,10 +72,13 @@ class EmbedRequest(_message.Message):
     dimensions: int
     normalize: bool
     model_digest: str
-    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ...) -> None: ...
+    kind: OutputKind
+    token_types: bytes
+    also: _containers.RepeatedCompositeFieldContainer[Output]
+    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., kind: _Optional[_Union[OutputKind, str]] = ..., token_types: _Optional[bytes] = ..., also: _Optional[_Iterable[_Union[Output, _Mapping]]] = ...) -> None: ...
 
 class EmbedResponse(_message.Message):
-    __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest")
+    __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest", "also")
     ROWS_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     VECTOR_TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +87,7 @@ class EmbedResponse(_message.Message):
     FORWARD_MS_FIELD_NUMBER: _ClassVar[int]
     QUEUED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ALSO_FIELD_NUMBER: _ClassVar[int]
     rows: bytes
     dimensions: int
     vector_type: VectorType
@@ -54,14 +96,15 @@ class EmbedResponse(_message.Message):
     forward_ms: float
     queued_tokens: int
     model_digest: str
-    def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ..., queue_ms: _Optional[float] = ..., forward_ms: _Optional[float] = ..., queued_tokens: _Optional[int] = ..., model_digest: _Optional[str] = ...) -> None: ...
+    also: _containers.RepeatedCompositeFieldContainer[OutputRows]
+    def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ..., queue_ms: _Optional[float] = ..., forward_ms: _Optional[float] = ..., queued_tokens: _Optional[int] = ..., model_digest: _Optional[str] = ..., also: _Optional[_Iterable[_Union[OutputRows, _Mapping]]] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class InfoResponse(_message.Message):
-    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version")
+    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions")
     MODEL_NAME_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
@@ -78,6 +121,10 @@ class InfoResponse(_message.Message):
     MAX_QUEUED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     QUEUED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     model_name: str
     model_digest: str
     architecture: str
@@ -94,4 +141,8 @@ class InfoResponse(_message.Message):
     max_queued_tokens: int
     queued_tokens: int
     version: str
-    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
+    task: str
+    outputs: _containers.RepeatedScalarFieldContainer[str]
+    labels: _containers.RepeatedScalarFieldContainer[str]
+    token_dimensions: int
+    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ...) -> None: ...
