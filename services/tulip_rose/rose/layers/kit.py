@@ -9,12 +9,14 @@ from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.layers.attention import Attention, TorchAttention, choose
 from tulip_rose.rose.layers.block import Block, PostNormBlock
 from tulip_rose.rose.layers.embedding import Embedding, TorchEmbedding
+from tulip_rose.rose.layers.gated import Gated, TorchGated
 from tulip_rose.rose.layers.head import Head, TorchHead
 from tulip_rose.rose.layers.linear import Activation, Linear, TorchLinear
 from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm
 from tulip_rose.rose.layers.native_block import NativePostNorm
 from tulip_rose.rose.layers.native_ends import NativeEmbedding, NativeHead
-from tulip_rose.rose.layers.norm import Norm, TorchNorm
+from tulip_rose.rose.layers.norm import Norm, TorchNorm, TorchRmsNorm
+from tulip_rose.rose.layers.rope import Heads, TorchTurner, Turner
 from tulip_rose.rose.native.library import Team
 
 
@@ -30,6 +32,15 @@ class Kit(Protocol):
 
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """A layer norm; weight and bias [H]."""
+
+    def gated(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Gated:
+        """The wide half of a gated feed-forward; weight [2 · out, in] and bias [2 · out], those of the gate first."""
+
+    def rms_norm(self, weight: Tensor, epsilon: float) -> Norm:
+        """A norm by the root of the mean square; weight float32 [H]."""
+
+    def turner(self, heads: Heads) -> Turner:
+        """What norms and turns queries and keys."""
 
     def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
         """The first states; tables [vocabulary, H] and [positions, H], and a norm that this kit has made."""
@@ -60,6 +71,18 @@ class TorchKit:
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """See `Kit`."""
         return TorchNorm(weight, bias, epsilon)
+
+    def gated(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Gated:
+        """See `Kit`."""
+        return TorchGated(self.linear(weight, bias, Activation.NONE), activation)
+
+    def rms_norm(self, weight: Tensor, epsilon: float) -> Norm:
+        """See `Kit`."""
+        return TorchRmsNorm(weight, epsilon)
+
+    def turner(self, heads: Heads) -> Turner:
+        """See `Kit`."""
+        return TorchTurner(heads)
 
     def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
         """See `Kit`."""
@@ -99,6 +122,18 @@ class NativeKit:
     def norm(self, weight: Tensor, bias: Tensor | None, epsilon: float) -> Norm:
         """See `Kit`."""
         return NativeNorm(self._team, weight, bias, epsilon)
+
+    def gated(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Gated:
+        """See `Kit`."""
+        return TorchGated(self.linear(weight, bias, Activation.NONE), activation)
+
+    def rms_norm(self, weight: Tensor, epsilon: float) -> Norm:
+        """See `Kit`."""
+        return TorchRmsNorm(weight, epsilon)
+
+    def turner(self, heads: Heads) -> Turner:
+        """See `Kit`."""
+        return TorchTurner(heads)
 
     def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
         """See `Kit`."""

@@ -24,13 +24,14 @@ class Activation(Enum):
     SILU = "silu"
 
 
-_PLAIN: dict[Activation, Callable[[Tensor], Tensor]] = {
+PLAIN: dict[Activation, Callable[[Tensor], Tensor]] = {
     Activation.NONE: lambda x: x,
     Activation.GELU: functional.gelu,
     Activation.GELU_TANH: lambda x: functional.gelu(x, approximate="tanh"),
     Activation.RELU: functional.relu,
     Activation.SILU: functional.silu,
 }
+"""Each activation as a function of its own."""
 # Not ReLU: the fused one makes 0 of what is not a number, and the row would no longer be found to be broken.
 _FUSED: dict[Activation, tuple[str, list[float], str]] = {
     Activation.NONE: ("none", [], ""),
@@ -63,10 +64,10 @@ class TorchLinear:
     def __call__(self, x: Tensor) -> Tensor:
         """See `Linear`."""
         if not self._packed:
-            return _PLAIN[self._activation](functional.linear(x, self._weight, self._bias))
+            return PLAIN[self._activation](functional.linear(x, self._weight, self._bias))
         fused = self._activation if self._activation in _FUSED else Activation.NONE
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, *_FUSED[fused])
-        return y if fused is self._activation else _PLAIN[self._activation](y)
+        return y if fused is self._activation else PLAIN[self._activation](y)
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         """See `Linear`."""

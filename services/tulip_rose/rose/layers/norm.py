@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -24,3 +25,21 @@ class TorchNorm:
         """See `Norm`."""
         x = x if plus is None else x + plus
         return functional.layer_norm(x, self._shape, self._weight, self._bias, self._epsilon)
+
+
+class TorchRmsNorm:
+    """Division by the root of the mean square, in float32, then a weight [H]. See `Norm`."""
+
+    def __init__(self, weight: Tensor, epsilon: float) -> None:
+        """Take the weight in float32: `1 + w` of some families has no room in bfloat16."""
+        self._weight, self._epsilon = weight, epsilon
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        """See `Norm`."""
+        x = x if plus is None else x + plus
+        return rms(x.float(), self._weight, self._epsilon).to(x.dtype)
+
+
+def rms(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
+    """Rows of the last axis, in float32, by the root of their mean square, times a weight."""
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + epsilon) * weight

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from tulip_rose.rose.layers.gated import Gated
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation, Linear
 from tulip_rose.rose.layers.norm import Norm
@@ -21,12 +22,34 @@ class Taker:
         """A tensor of its own memory, so that the file can be closed."""
         return self._weights.take(name, shape).to(self._device, copy=True)
 
-    def linear(self, names: list[str], out: int, into: int, activation: Activation = Activation.NONE) -> Linear:
+    def linear(
+        self, names: list[str], out: int, into: int, activation: Activation = Activation.NONE, *, bias: bool = True
+    ) -> Linear:
         """Linear layers that read the same input, as one: weights [out · names, into] and their biases."""
-        weight = torch.cat([self._weights.take(f"{name}.weight", (out, into)) for name in names])
-        bias = torch.cat([self._weights.take(f"{name}.bias", (out,)) for name in names])
-        return self._kit.linear(weight.to(self._device), bias.to(self._device), activation)
+        return self.packed([(name, out) for name in names], into, activation, bias=bias)
 
-    def norm(self, name: str, size: int, epsilon: float) -> Norm:
-        """A layer norm with weight and bias."""
-        return self._kit.norm(self(f"{name}.weight", size), self(f"{name}.bias", size), epsilon)
+    def packed(
+        self, parts: list[tuple[str, int]], into: int, activation: Activation = Activation.NONE, *, bias: bool
+    ) -> Linear:
+        """As `linear`, for layers of different widths: each a name and its width."""
+        return self._kit.linear(*self._cat(parts, into, bias=bias), activation)
+
+    def gated(self, names: list[str], inner: int, into: int, activation: Activation, *, bias: bool) -> Gated:
+        """A gate and what it lets through, [inner, into] each; under one name where the file has them as one."""
+        parts = [(name, 2 * inner // len(names)) for name in names]
+        return self._kit.gated(*self._cat(parts, into, bias=bias), activation)
+
+    def norm(self, name: str, size: int, epsilon: float, *, bias: bool = True) -> Norm:
+        """A layer norm with weight and, where it has one, bias."""
+        return self._kit.norm(self(f"{name}.weight", size), self(f"{name}.bias", size) if bias else None, epsilon)
+
+    def rms_norm(self, name: str, size: int, epsilon: float, plus: float = 0.0) -> Norm:
+        """A norm by the root of the mean square; `plus` is added to its weight, as families do that store it so."""
+        return self._kit.rms_norm(self(f"{name}.weight", size).float() + plus, epsilon)
+
+    def _cat(self, parts: list[tuple[str, int]], into: int, *, bias: bool) -> tuple[Tensor, Tensor | None]:
+        weight = torch.cat([self._weights.take(f"{name}.weight", (out, into)) for name, out in parts])
+        if not bias:
+            return weight.to(self._device), None
+        biases = torch.cat([self._weights.take(f"{name}.bias", (out,)) for name, out in parts])
+        return weight.to(self._device), biases.to(self._device)
