@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from paritykit.texts import Text
 from torch import Tensor
 from transformers import PreTrainedModel
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.sequence import OutputForm, Sequence, Want
-
-from paritykit.texts import Text
 
 Array = NDArray[Any]
 
