@@ -8,7 +8,6 @@ from typing import Protocol
 from aiohttp import web
 
 from ivy.admission import Admission
-from ivy.api.openapi import document
 from ivy.client.engines import Engines
 from ivy.client.fixed_set import FixedSet
 from ivy.client.target import Target
@@ -16,7 +15,6 @@ from ivy.cluster.api import SliceApi
 from ivy.cluster.follower import Follower
 from ivy.config import Config
 from ivy.errors import leaves
-from ivy.handlers import Handlers
 from ivy.keys import Keyring
 from ivy.life import Life
 from ivy.logs import AccessLog
@@ -24,6 +22,9 @@ from ivy.metrics import Metrics
 from ivy.middleware import Around
 from ivy.model_files import prompts_for
 from ivy.service import EmbeddingService
+from ivy.surfaces.document import document
+from ivy.surfaces.parts import Parts
+from ivy.surfaces.registry import PATHS, ROUTES, SURFACES, handlers
 from ivy.tokenize.pool import TokenizerPool
 from ivy.tokenize.tokenizer import Tokenizer
 
@@ -64,17 +65,17 @@ def build(config: Config) -> Gateway:
     prompts = prompts_for(config.model, config.embedding)
     pool = TokenizerPool(Tokenizer.load(config.model), config.tokenizer_threads)
     statuses = {200, *(leaf.status for leaf in leaves())}
-    metrics = Metrics(sorted(statuses))
+    metrics = Metrics(PATHS, sorted(statuses))
     engines = Engines(config, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()
     service = EmbeddingService(config, prompts, pool, engines, admission, metrics)
-    described = document(version("trellis-serve"), with_keys=bool(config.api_keys))
-    handlers = Handlers(config, service, engines, admission, life, metrics, described)
-    around = Around(Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))
+    described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))
+    parts = Parts(config, service, engines, admission, life, metrics, described)
+    around = Around(ROUTES, Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))
     metrics.requests_in_flight.set_function(lambda: float(life.under_way))
     app = web.Application(middlewares=[around.middleware()])
-    app.add_routes(handlers.routes())
+    app.add_routes(handlers(parts))
     return Gateway(app, engines, pool, life, _discovery(config, engines, metrics))
 
 

@@ -20,18 +20,8 @@ from prometheus_client import (
 
 from ivy.client.endpoint import Endpoint
 
-ROUTES = (
-    "/v1/embeddings",
-    "/v1/models",
-    "/v1/models/{id}",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-    "/docs",
-    "/openapi.json",
-    "other",
-)
-"""A path that nobody serves is `other`: callers must not make label values."""
+OTHER = "other"
+"""The route of a path that nobody serves: callers must not make label values."""
 STAGES = ("parse", "tokenize", "queue", "forward", "total")
 
 _PREFIX = "trellis_gateway_"
@@ -73,14 +63,14 @@ class DiscoveryMetrics:
 class Metrics:
     """What `/metrics` shows."""
 
-    def __init__(self, statuses: Iterable[int]) -> None:
+    def __init__(self, routes: Iterable[str], statuses: Iterable[int]) -> None:
         self._registry = CollectorRegistry()
         for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR):
             self._registry.register(collector)
         ProcessCollector(registry=self._registry)
         requests = self._counter("requests", "Requests answered, by route and status.", "route", "status")
         self.requests = {
-            (route, status): requests.labels(route, str(status)) for route in ROUTES for status in statuses
+            (route, status): requests.labels(route, str(status)) for route in (*routes, OTHER) for status in statuses
         }
         self.tokens = self._counter("tokens", "Tokens embedded, special ones included.")
         self.inputs = self._counter("inputs", "Inputs embedded.")

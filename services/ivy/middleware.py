@@ -5,8 +5,7 @@ import logging
 import math
 import re
 import secrets
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import grpc
@@ -18,24 +17,9 @@ from ivy.errors import ApiError, BadKey, ClientGone, Internal
 from ivy.keys import Keyring
 from ivy.life import Life
 from ivy.logs import AccessLog, where
-from ivy.metrics import ROUTES, Metrics
-from ivy.timing import Timing
-
-
-@dataclass(slots=True)
-class Work:
-    """What a request was, for its log line: how much, and never what."""
-
-    inputs: int = 0
-    tokens: int = 0
-
-
-TIMING = web.RequestKey("timing", Timing)
-WORK = web.RequestKey("work", Work)
-
-EMBEDDINGS = "/v1/embeddings"
-OPEN = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Routes that need no key."""
+from ivy.metrics import OTHER, Metrics
+from ivy.surfaces.route import Route
+from ivy.timing import TIMING, WORK, Timing, Work
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -45,7 +29,18 @@ _log = logging.getLogger(__name__)
 class Around:
     """The one middleware: every answer of the gateway passes here, and every error becomes an answer."""
 
-    def __init__(self, keyring: Keyring, life: Life, metrics: Metrics, access_log: AccessLog) -> None:
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        keyring: Keyring,
+        life: Life,
+        metrics: Metrics,
+        access_log: AccessLog,
+    ) -> None:
+        routes = list(routes)
+        self._paths = frozenset(route.path for route in routes)
+        self._open = frozenset(route.path for route in routes if route.is_open)
+        self._work = frozenset(route.path for route in routes if route.is_work)
         self._keyring = keyring
         self._life = life
         self._metrics = metrics
@@ -62,11 +57,11 @@ class Around:
         return around
 
     async def _answer(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        route, request_id = route_of(request), request_id_of(request.headers.get("x-request-id"))
+        route, request_id = self._route(request), request_id_of(request.headers.get("x-request-id"))
         timing = request[TIMING] = Timing()
         request[WORK] = Work()
         try:
-            if route not in OPEN:
+            if route not in self._open:
                 self._keyring.check(request.headers.get("authorization"))
             response = await handler(request)
         except asyncio.CancelledError:
@@ -77,12 +72,18 @@ class Around:
             response = self._refusal(error, request_id)
         response.headers["x-request-id"] = request_id
         response.headers["server"] = "trellis"
-        if route == EMBEDDINGS:
+        if route in self._work:
             response.headers["server-timing"] = timing.header()
         if self._life.draining:
             response.force_close()
         self._done(request, route, request_id, response.status, timing)
         return response
+
+    def _route(self, request: web.Request) -> str:
+        """The route's pattern, as the metrics name it."""
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource is not None else OTHER
+        return route if route in self._paths else OTHER
 
     def _refusal(self, error: Exception, request_id: str) -> web.Response:
         refused = mapped(error)
@@ -97,12 +98,12 @@ class Around:
 
     def _done(self, request: web.Request, route: str, request_id: str, status: int, timing: Timing) -> None:
         self._metrics.requests[route, status].inc()
-        if route == EMBEDDINGS and status == 200:
+        if route in self._work and status == 200:
             for stage, child in self._metrics.stages.items():
                 child.observe(timing.total_s() if stage == "total" else getattr(timing, f"{stage}_s"))
         # Probes ask several times a second, which would drown what people look for.
         self._access_log.write(
-            "debug" if route in OPEN else "info",
+            "debug" if route in self._open else "info",
             {
                 "id": request_id,
                 "method": request.method,
@@ -113,13 +114,6 @@ class Around:
                 "tokens": request[WORK].tokens,
             },
         )
-
-
-def route_of(request: web.Request) -> str:
-    """The route's pattern, as the metrics name it."""
-    resource = request.match_info.route.resource
-    route = resource.canonical if resource is not None else "other"
-    return route if route in ROUTES else "other"
 
 
 def request_id_of(given: str | None) -> str:

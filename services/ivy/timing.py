@@ -1,7 +1,9 @@
-"""`Timing`: where the time of one request went. Written by each stage, read by the answer's header and the metrics."""
+"""`Timing` and `Work`: where the time of a request went, and how much it was. Stages write; log and metrics read."""
 
 import time
 from dataclasses import dataclass, field
+
+from aiohttp import web
 
 
 @dataclass(slots=True)
@@ -27,3 +29,15 @@ class Timing:
             f"queue;dur={self.queue_s * 1000:.3f}, forward;dur={self.forward_s * 1000:.3f}, "
             f"total;dur={self.total_s() * 1000:.3f}"
         )
+
+
+@dataclass(slots=True)
+class Work:
+    """What a request was, for its log line: how much, and never what."""
+
+    inputs: int = 0
+    tokens: int = 0
+
+
+TIMING = web.RequestKey("timing", Timing)
+WORK = web.RequestKey("work", Work)

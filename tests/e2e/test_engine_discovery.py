@@ -127,7 +127,7 @@ class Followed:
 
 @asynccontextmanager
 async def following(place: Place) -> AsyncIterator[Followed]:
-    followed = Followed(Metrics([200]))
+    followed = Followed(Metrics((), [200]))
 
     def publish(targets: list[Target]) -> None:
         followed.targets = targets

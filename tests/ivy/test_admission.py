@@ -23,7 +23,7 @@ def clock():
 
 @pytest.fixture
 def admission(clock):
-    return Admission(1000, Metrics([200]), clock)
+    return Admission(1000, Metrics((), [200]), clock)
 
 
 def test_what_fits_is_let_in_and_what_does_not_is_refused(admission):
@@ -54,7 +54,7 @@ def test_the_real_count_takes_the_place_of_the_estimate(admission):
     leases=st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50), st.booleans()), max_size=30),
 )
 def test_tokens_are_given_back_on_every_path(leases):
-    admission = Admission(1000, Metrics([200]), Clock())
+    admission = Admission(1000, Metrics((), [200]), Clock())
     for estimate, exact, fails in leases:
         with (
             pytest.raises(ValueError, match="x") if fails else admission.lease(1, 100),

@@ -8,7 +8,8 @@ import pytest
 from ivy.client.endpoint import Endpoint
 from ivy.errors import leaves
 from ivy.logs import JsonLines
-from ivy.metrics import ROUTES, STAGES
+from ivy.metrics import OTHER, STAGES
+from ivy.surfaces.registry import PATHS
 
 
 async def get(gateway, path, **more):
@@ -27,7 +28,11 @@ async def test_every_family_and_label_is_at_zero_from_the_start(serve):
     gateway = await serve(ready=False)
     text = (await get(gateway, "/metrics"))[1]
     for line in (
-        *(f'requests_total{{route="{route}",status="{kind.status}"}}' for route in ROUTES for kind in leaves()),
+        *(
+            f'requests_total{{route="{route}",status="{kind.status}"}}'
+            for route in (*PATHS, OTHER)
+            for kind in leaves()
+        ),
         *(f'stage_seconds_count{{stage="{stage}"}}' for stage in STAGES),
         'rejections_total{room="tokens"}',
         'rejections_total{room="bytes"}',
@@ -108,13 +113,13 @@ async def test_the_docs_work_without_a_network(gateway):
     assert headers["content-security-policy"].startswith("default-src 'none'")
     assert "<script" not in text
     assert "src=" not in text
-    for route in ROUTES[:-1]:
+    for route in PATHS:
         assert f"<code>{route}</code>" in text
 
 
 async def test_the_openapi_document_describes_every_route_and_its_errors(gateway):
     document = json.loads((await get(gateway, "/openapi.json"))[1])
-    assert set(document["paths"]) == set(ROUTES) - {"other"}
+    assert set(document["paths"]) == set(PATHS)
     answers = document["paths"]["/v1/embeddings"]["post"]["responses"]
     assert set(answers) == {"200", "400", "401", "404", "405", "408", "413", "429", "500", "503", "504"}
     assert {"retry-after", "retry-after-ms"} <= set(answers["429"]["headers"])

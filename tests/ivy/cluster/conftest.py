@@ -192,7 +192,7 @@ class Following:
 @asynccontextmanager
 async def following(server: ApiServer, pace: Pace = QUICK) -> AsyncIterator[Following]:
     """Follow the slices of a server for as long as the block lasts."""
-    metrics, sets = Metrics([200]), []
+    metrics, sets = Metrics((), [200]), []
     follower = Follower(SliceApi(server, SERVICE), sets.append, metrics.discovery(), pace)
     task = asyncio.create_task(follower.run())
     try:
