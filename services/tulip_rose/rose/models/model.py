@@ -41,13 +41,13 @@ class Config:
     values: dict[str, Any]
     where: str
 
-    def integer(self, key: str) -> int:
-        """A whole number above 0.
+    def integer(self, key: str, default: int | None = None) -> int:
+        """A whole number above 0; `default` where the key is absent.
 
         Raises:
-            LoadError: missing or something else.
+            LoadError: missing and without default, or something else.
         """
-        value = self.values.get(key)
+        value = self.values.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise LoadError(f"{self.where}: {key} is {value!r}, a whole number above 0 was expected")
         return value

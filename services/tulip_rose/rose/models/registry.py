@@ -5,8 +5,14 @@ from typing import Any
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.models.bert import Bert
 from tulip_rose.rose.models.model import ModelType
+from tulip_rose.rose.models.qwen3 import Qwen3
 
-_KNOWN: dict[str, ModelType] = {"BertModel": Bert}
+_KNOWN: dict[str, ModelType] = {
+    "BertModel": Bert,
+    "PPLXQwen3ContextualModel": Qwen3,
+    "PPLXQwen3Model": Qwen3,
+    "Qwen3Model": Qwen3,
+}
 
 
 def find_model(config: dict[str, Any], where: str) -> tuple[str, ModelType]:

@@ -1,0 +1,106 @@
+"""What rotary models have in common in their files: how configs tell positions and windows, and names of tensors.
+
+Old configs spell each base of the rotary positions with a key of its own; new ones have `rope_parameters`, by type of
+layer where there are several, and `layer_types`.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.layers.attention import Mask
+from tulip_rose.rose.layers.kit import Kit
+from tulip_rose.rose.layers.rope import Heads
+from tulip_rose.rose.layers.rotary import RotaryAttention
+from tulip_rose.rose.models.model import Config
+from tulip_rose.rose.models.taker import Taker
+
+FULL, SLIDING = "full_attention", "sliding_attention"
+
+
+def layer_types(config: Config, is_full: Callable[[int], bool]) -> list[str]:
+    """FULL or SLIDING for each layer; `is_full` tells it by index where the config does not.
+
+    Raises:
+        LoadError: another type, or not one for each layer.
+    """
+    count = config.integer("num_hidden_layers")
+    found = config.values.get("layer_types")
+    if found is None:
+        return [FULL if is_full(index) else SLIDING for index in range(count)]
+    if not isinstance(found, list) or len(found) != count or not set(found) <= {FULL, SLIDING}:
+        raise LoadError(f"{config.where}: layer_types is not a list of {count} of {FULL} and {SLIDING}")
+    return found
+
+
+def rope_base(config: Config, old_key: str, default: float, kind: str | None = None) -> float:
+    """The base of the rotary positions, of layers of one kind where kinds differ.
+
+    Args:
+        config: says it as `rope_parameters`, or under the old key.
+        old_key: what older configs call it.
+        default: where neither is there.
+        kind: FULL or SLIDING; None: all layers have the same.
+
+    Raises:
+        LoadError: positions that are scaled, or a base that is no number above 0.
+    """
+    found = config.values.get("rope_parameters")
+    if found is None:
+        found = config.values.get("rope_scaling") or {}
+    elif kind is not None:
+        found = found.get(kind) if isinstance(found, dict) else None
+    where = f"rope_parameters{f'.{kind}' if kind else ''}"
+    if not isinstance(found, dict):
+        raise LoadError(f"{config.where}: {where} is {found!r}, an object was expected")
+    scaled = found.get("rope_type", found.get("type", "default"))
+    if scaled != "default":
+        raise LoadError(f"{config.where}: {where}.rope_type {scaled!r} is not supported; known is 'default'")
+    base = found.get("rope_theta", config.number(old_key, default))
+    if not isinstance(base, int | float) or base <= 0:
+        raise LoadError(f"{config.where}: {where}.rope_theta is {base!r}, a number above 0 was expected")
+    return float(base)
+
+
+def attention_heads(config: Config, size: int) -> Heads:
+    """The heads that a config tells, of that size.
+
+    Raises:
+        LoadError: the heads of keys do not divide those of queries, or a head has no pairs to turn.
+    """
+    queries = config.integer("num_attention_heads")
+    keys = config.integer("num_key_value_heads", queries)
+    if queries % keys:
+        raise LoadError(
+            f"{config.where}: num_key_value_heads {keys} does not divide num_attention_heads {queries}"
+        )
+    if size % 2:
+        raise LoadError(f"{config.where}: head_dim {size} is odd, rotary positions turn pairs")
+    return Heads(queries, keys, size)
+
+
+def decoder_attention(
+    config: Config, take: Taker, kit: Kit, name: str, mask: Mask, *, scale: float, plus: float = 0.0
+) -> RotaryAttention:
+    """Attention with normed queries and keys, under the names that decoders give it.
+
+    Args:
+        config: of the model.
+        take: its tensors.
+        kit: makes the layers.
+        name: what the names of its tensors begin with.
+        mask: which keys are seen.
+        scale: of the logits.
+        plus: added to the weights of the norms.
+    """
+    heads = attention_heads(config, config.integer("head_dim"))
+    epsilon = config.number("rms_norm_eps", 1e-6)
+    counts = {"q_norm": heads.queries, "k_norm": heads.keys}
+    norms = [take(f"{name}.{norm}.weight", heads.size).float().expand(count, -1) for norm, count in counts.items()]
+    normed = Heads(heads.queries, heads.keys, heads.size, torch.cat(norms) + plus, epsilon)
+    widths = {"q_proj": heads.queries * heads.size, **dict.fromkeys(("k_proj", "v_proj"), heads.keys * heads.size)}
+    parts = [(f"{name}.{part}", width) for part, width in widths.items()]
+    bias = bool(config.demand("attention_bias", False, True))
+    qkv = take.packed(parts, config.integer("hidden_size"), bias=bias)
+    return RotaryAttention(qkv, normed, kit.turner(normed), kit.attention, mask, scale)
