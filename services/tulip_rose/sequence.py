@@ -16,6 +16,17 @@ class VectorType(Enum):
     BINARY = "binary"
 
 
+class OutputKind(Enum):
+    """What the rows of a span are."""
+
+    DENSE = "dense"
+    """One vector; of a model that scores, one value a label."""
+    SPARSE = "sparse"
+    """Weights of terms."""
+    TOKENS = "tokens"
+    """The vector of a token alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutputForm:
     """What a caller wants of each row: cut to `dimensions`, then normalised, then stored as `vector_type`."""
@@ -23,16 +34,37 @@ class OutputForm:
     dimensions: int
     normalize: bool = True
     vector_type: VectorType = VectorType.FLOAT32
+    kind: OutputKind = OutputKind.DENSE
+
+
+Span = tuple[int, int]
+"""`[begin, end)` in tokens of a sequence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """The rows of one sequence, and what they took."""
+class Want:
+    """Rows of one form: one a span."""
+
+    spans: tuple[Span, ...]
+    form: OutputForm
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The rows of one want."""
 
     rows: bytes
     """One row a span, packed (see `trellis_wire.v1.packing`); zeros where a row failed."""
     failed_rows: tuple[int, ...]
     """Rows with a value that is not finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What one sequence became, and what it took."""
+
+    outputs: tuple[Output, ...]
+    """One a want."""
     queue_s: float
     """Seconds from arrival to launch."""
     forward_s: float
@@ -44,11 +76,12 @@ class Sequence:
     """One text: token ids in, rows out. Times are `time.monotonic()` seconds."""
 
     token_ids: NDArray[np.int32]
-    spans: tuple[tuple[int, int], ...]
-    """`[begin, end)` in tokens of this sequence; one row each."""
-    form: OutputForm
+    wants: tuple[Want, ...]
+    """At least one; all are made of one pass."""
     arrival: float
     deadline: float
+    token_types: NDArray[np.uint8] | None = None
+    """Of each token; None: all are 0."""
     outcome: "Embedded | Exception | None" = field(default=None)
     """Set once, by whoever settles the sequence."""
 
@@ -57,7 +90,7 @@ class Sequence:
         cls, token_ids: NDArray[np.int32], form: OutputForm, *, arrival: float = 0.0, deadline: float = inf
     ) -> "Sequence":
         """A sequence that becomes one row, pooled over all of its tokens."""
-        return cls(token_ids, ((0, int(token_ids.size)),), form, arrival, deadline)
+        return cls(token_ids, (Want(((0, int(token_ids.size)),), form),), arrival, deadline)
 
     @property
     def tokens(self) -> int:

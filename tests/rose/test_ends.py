@@ -7,7 +7,7 @@ from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.layers.head import TorchHead
 from tulip_rose.rose.layers.kit import Kit
-from tulip_rose.sequence import OutputForm, Sequence, VectorType
+from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
 LENGTHS = [1, 3, 3, 70, 200]
 UNIT, CUT, PLAIN = OutputForm(40), OutputForm(24), OutputForm(40, normalize=False)
@@ -20,7 +20,7 @@ def batch_of(*forms: OutputForm, vocabulary: int = 50) -> Batch:
     for index, length in enumerate(LENGTHS):
         ids = rng.integers(0, vocabulary, length).astype(np.int32)
         spans = ((0, length),) if index % 2 else ((0, length), (length // 2, length))
-        texts.append(Sequence(ids, spans, forms[index % len(forms)], arrival=0.0, deadline=1.0))
+        texts.append(Sequence(ids, (Want(spans, forms[index % len(forms)]),), arrival=0.0, deadline=1.0))
     return Batch.pack(texts)
 
 
@@ -59,12 +59,13 @@ def test_rows_are_pooled_cut_and_normalised(
     torch.manual_seed(2)
     batch = batch_of(*forms)
     states = torch.randn(batch.ragged.tokens, 40).to(dtype)
-    for (rows, finite), (expected, _) in zip(
-        kit.head(pooling)(states, batch), TorchHead(pooling)(states.double(), batch), strict=True
-    ):
-        assert rows.dtype == expected.dtype
-        assert finite.tolist() == [True] * rows.shape[0]
-        assert (rows.double() - expected.double()).abs().max() <= (1e-6 if rows.is_floating_point() else 1)
+    assert [part.form for part in batch.parts] == list(forms)
+    for part in batch.parts:
+        made = kit.head(pooling)(states, part, batch)
+        expected = TorchHead(pooling)(states.double(), part, batch).rows
+        assert made.rows.dtype == expected.dtype
+        assert made.finite.tolist() == [True] * made.rows.shape[0] == [True] * len(part.bounds)
+        assert (made.rows.double() - expected.double()).abs().max() <= (1e-6 if made.rows.is_floating_point() else 1)
 
 
 @pytest.mark.parametrize("form", [UNIT, CUT, PLAIN], ids=str)
@@ -74,25 +75,27 @@ def test_a_row_that_is_not_finite_is_zeros_and_told_also_where_it_is_cut(
 ) -> None:
     batch = batch_of(form)
     states = torch.ones(batch.ragged.tokens, 40).to(dtype)
-    begin, _ = batch.bounds[3].tolist()
+    [part] = batch.parts
+    begin, _ = part.bounds[3].tolist()
     states[begin, 39] = wrong
-    [(rows, finite)] = kit.head(Pooling.MEAN)(states, batch)
-    touched = [b <= begin < e for b, e in batch.bounds.tolist()]
+    made = kit.head(Pooling.MEAN)(states, part, batch)
+    touched = [b <= begin < e for b, e in part.bounds.tolist()]
     assert any(touched)
-    assert finite.tolist() == [not each for each in touched]
-    assert not rows[torch.tensor(touched)].any()
-    assert torch.isfinite(rows).all()
+    assert made.finite.tolist() == [not each for each in touched]
+    assert not made.rows[torch.tensor(touched)].any()
+    assert torch.isfinite(made.rows).all()
 
 
 def test_a_row_of_zeros_stays_zeros(kit: Kit) -> None:
     batch = batch_of(UNIT)
-    [(rows, finite)] = kit.head(Pooling.MEAN)(torch.zeros(batch.ragged.tokens, 40), batch)
-    assert finite.all()
-    assert not rows.any()
+    made = kit.head(Pooling.MEAN)(torch.zeros(batch.ragged.tokens, 40), batch.parts[0], batch)
+    assert made.finite.all()
+    assert not made.rows.any()
 
 
 def test_the_mean_of_a_long_text_loses_nothing(kit: Kit, dtype: torch.dtype) -> None:
     sequence = Sequence.whole(np.zeros(4096, dtype=np.int32), OutputForm(16, normalize=False))
     states = torch.full((4096, 16), 1.001).to(dtype)
-    [(rows, _)] = kit.head(Pooling.MEAN)(states, Batch.pack([sequence]))
-    assert abs(float(rows[0, 0]) - float(states[0, 0])) < 1e-6
+    batch = Batch.pack([sequence])
+    made = kit.head(Pooling.MEAN)(states, batch.parts[0], batch)
+    assert abs(float(made.rows[0, 0]) - float(states[0, 0])) < 1e-6

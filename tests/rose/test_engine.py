@@ -12,7 +12,7 @@ from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import StepError
 from tulip_rose.rose.options import EngineOptions
-from tulip_rose.sequence import OutputForm, Sequence, VectorType
+from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
 Ids = NDArray[np.int32]
 LENGTHS = [1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 64, 64, 5, 5, 1]
@@ -82,7 +82,7 @@ def test_each_span_of_a_sequence_is_one_row_of_one_pass(tiny: Path) -> None:
     (ids,) = texts([12])
     form = engine.card.form()
     spans = ((0, 4), (4, 12), (0, 12))
-    first, second, whole = engine.step(Batch.pack([Sequence(ids, spans, form, 0.0, 1.0)])).wait(30).of(0)
+    first, second, whole = engine.step(Batch.pack([Sequence(ids, (Want(spans, form),), 0.0, 1.0)])).wait(30).of(0)
     np.testing.assert_allclose(whole, embed(engine, [ids])[0], atol=1e-6)
     np.testing.assert_allclose((4 * first + 8 * second) / 12, whole, atol=1e-5)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import EngineDeadError, StepError
-from tulip_rose.rose.lazy import LazyTensor, Part, Place
+from tulip_rose.rose.lazy import LazyTensor, Part
 from tulip_rose.rose.loop import EngineLoop
 from tulip_rose.sequence import Embedded, OutputForm, Sequence
 
@@ -42,10 +42,7 @@ class FakeEngine:
         with self.launched:
             self.launches.append(launch)
             self.launched.notify_all()
-        places = [Place(0, 0, 0)] * len(batch.order)
-        for slot, sequence in enumerate(batch.order):
-            places[sequence] = Place(0, slot, 1)
-        return LazyTensor(launch, places)
+        return LazyTensor(launch, batch.places)
 
     def wait_for(self, count: int) -> None:
         with self.launched:
@@ -138,8 +135,8 @@ def test_rows_reach_the_sequences_they_belong_to(source: FakeSource) -> None:
     for sequence in batch:
         assert isinstance(sequence.outcome, Embedded)
         expected = np.full(2, sequence.token_ids[0], dtype=np.float32)
-        assert sequence.outcome.rows == expected.tobytes()
-        assert sequence.outcome.failed_rows == ()
+        assert sequence.outcome.outputs[0].rows == expected.tobytes()
+        assert sequence.outcome.outputs[0].failed_rows == ()
 
 
 @pytest.mark.parametrize("where", ["launch", "result"])

@@ -22,7 +22,7 @@ from trellis_wire.v1 import embedding_pb2_grpc
 from trellis_wire.v1.packing import pack_ids
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.lazy import LazyTensor, Part, Place
+from tulip_rose.rose.lazy import LazyTensor, Part
 from tulip_rose.tulip.config import Address, Config
 from tulip_rose.tulip.process import Process
 
@@ -53,8 +53,8 @@ class ToyEngine:
             raise self.failures.pop(0)
         self.batches.append(_tokens(batch))
         self.tokens += self.batches[-1]
-        rows = np.asarray([row for group in batch.spans for row in self._rows(batch, group)], dtype=np.float32)
-        return LazyTensor(ToyStep(self, Part(rows, np.isfinite(rows).all(axis=1))), _places(batch))
+        rows = np.asarray([row for group in batch.parts[0].spans for row in self._rows(batch, group)], dtype=np.float32)
+        return LazyTensor(ToyStep(self, Part(rows, np.isfinite(rows).all(axis=1))), batch.places)
 
     def close(self) -> None:
         pass
@@ -87,15 +87,6 @@ class ToyStep:
 def _tokens(batch: Batch) -> int:
     """Tokens that callers sent."""
     return sum(group.count * group.length for group in batch.ragged.groups)
-
-
-def _places(batch: Batch) -> list[Place]:
-    places = [Place(0, 0, 0)] * len(batch.order)
-    first = 0
-    for sequence, count in zip(batch.order, batch.rows, strict=True):
-        places[sequence] = Place(0, first, count)
-        first += count
-    return places
 
 
 @dataclass

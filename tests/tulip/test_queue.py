@@ -17,7 +17,7 @@ DEADLINE_S = 30.0
 
 
 def sequence_of(tokens: int, deadline: float = float("inf")) -> Sequence:
-    return Sequence(np.zeros(tokens, dtype=np.int32), ((0, tokens),), OutputForm(4), 0.0, deadline)
+    return Sequence.whole(np.zeros(tokens, dtype=np.int32), OutputForm(4), deadline=deadline)
 
 
 @pytest.fixture
@@ -117,5 +117,5 @@ def _submit_all(queue: Queue) -> Callable[[Run[Run[Sequence]]], None]:
 def _serve_until_closed(queue: Queue) -> None:
     while (batch := queue.take(True)) is not None:
         for each in batch:
-            each.outcome = Embedded(b"", (), 0.0, 0.0)
+            each.outcome = Embedded((), 0.0, 0.0)
         queue.settled(batch)

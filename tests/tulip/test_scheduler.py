@@ -14,7 +14,7 @@ sizes = st.lists(st.integers(1, 30), min_size=1, max_size=12)
 
 
 def sequence_of(tokens: int, deadline: float = float("inf")) -> Sequence:
-    return Sequence(np.zeros(tokens, dtype=np.int32), ((0, tokens),), OutputForm(4), 0.0, deadline)
+    return Sequence.whole(np.zeros(tokens, dtype=np.int32), OutputForm(4), deadline=deadline)
 
 
 class Life(RuleBasedStateMachine):

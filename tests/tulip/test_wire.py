@@ -1,6 +1,7 @@
 """Requests become sequences or a clear refusal, and settled sequences become rows in the order asked."""
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import strategies as st
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import pack_ids, pack_spans, unpack_rows
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.sequence import Embedded, OutputForm, VectorType
+from tulip_rose.sequence import Embedded, Output, OutputForm, OutputKind, VectorType, Want
 from tulip_rose.tulip.errors import BadCall, WrongDigest
 from tulip_rose.tulip.wire import response_of, sequences_of
 
 CARD = ModelCard("ToyModel", "float32", "cpu", "none", 4, (2,), 8, 1000, "mean", True, "digest-1")
+MANY = replace(CARD, outputs=(OutputKind.DENSE, OutputKind.TOKENS), token_dimensions=3)
 texts = st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=8), min_size=1, max_size=20)
 
 
@@ -26,7 +28,7 @@ def request_of(ids: list[list[int]], **more: object) -> pb.EmbedRequest:
 def test_every_sequence_arrives_with_its_ids_in_order(ids: list[list[int]]) -> None:
     sequences = sequences_of(request_of(ids), CARD, 1.0, 2.0)
     assert [each.token_ids.tolist() for each in sequences] == ids
-    assert all(each.spans == ((0, each.tokens),) for each in sequences)
+    assert all(each.wants == (Want(((0, each.tokens),), OutputForm(4)),) for each in sequences)
     assert {(each.arrival, each.deadline) for each in sequences} == {(1.0, 2.0)}
 
 
@@ -36,12 +38,12 @@ def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[l
     sequences = sequences_of(request_of(ids, spans=pack_spans(spans)), CARD, 0.0, 1.0)
     number, failed = 0, []
     for each in sequences:
-        rows = np.full((len(each.spans), 4), range(number, number + 4), dtype="<f4")
-        own_failed = data.draw(st.sets(st.integers(0, len(each.spans) - 1)))
+        rows = np.full((len(each.wants[0].spans), 4), range(number, number + 4), dtype="<f4")
+        own_failed = data.draw(st.sets(st.integers(0, len(each.wants[0].spans) - 1)))
         failed += [number + row for row in sorted(own_failed)]
-        rows[:, 0] = range(number, number + len(each.spans))
-        each.outcome = Embedded(rows.tobytes(), tuple(sorted(own_failed)), 0.001, 0.002)
-        number += len(each.spans)
+        rows[:, 0] = range(number, number + len(each.wants[0].spans))
+        each.outcome = Embedded((Output(rows.tobytes(), tuple(sorted(own_failed))),), 0.001, 0.002)
+        number += len(each.wants[0].spans)
     response = response_of(sequences, CARD, 5)
     rows = unpack_rows(response.rows, number, response.vector_type, response.dimensions)
     assert rows[:, 0].tolist() == list(range(number))
@@ -51,8 +53,8 @@ def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[l
 
 def test_timings_are_those_of_the_slowest_sequence() -> None:
     sequences = sequences_of(request_of([[1], [2]]), CARD, 0.0, 1.0)
-    sequences[0].outcome = Embedded(bytes(16), (), 0.003, 0.001)
-    sequences[1].outcome = Embedded(bytes(16), (), 0.001, 0.004)
+    sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.003, 0.001)
+    sequences[1].outcome = Embedded((Output(bytes(16), ()),), 0.001, 0.004)
     response = response_of(sequences, CARD, 0)
     assert (response.queue_ms, response.forward_ms) == pytest.approx((3.0, 4.0))
 
@@ -68,7 +70,7 @@ def test_timings_are_those_of_the_slowest_sequence() -> None:
     ],
 )
 def test_the_output_form_is_what_was_asked_or_what_the_model_says(fields: dict[str, object], form: OutputForm) -> None:
-    assert sequences_of(request_of([[1]], **fields), CARD, 0.0, 1.0)[0].form == form
+    assert sequences_of(request_of([[1]], **fields), CARD, 0.0, 1.0)[0].wants[0].form == form
 
 
 @pytest.mark.parametrize(
@@ -83,6 +85,11 @@ def test_the_output_form_is_what_was_asked_or_what_the_model_says(fields: dict[s
         (request_of([[1]], vector_type=77), "vector_type 77 is not one of"),
         (request_of([[1]], spans=b"12345"), "not a whole number of int32"),
         (request_of([[1]], spans=pack_spans([[(0, 2)]])), r"span \[0, 2\) is not in sequence 0"),
+        (request_of([[1]], kind=pb.OUTPUT_KIND_TOKENS), "kind tokens cannot be given: this model gives dense"),
+        (request_of([[1]], kind=9), "kind 9 cannot be given"),
+        (request_of([[1]], also=[pb.Output(vector_type=1, dimensions=3)]), "dimensions 3 cannot be given"),
+        (request_of([[1]], also=[pb.Output()]), "vector_type 0 is not one of"),
+        (request_of([[1, 2]], token_types=bytes(1)), "token_types holds 1 types for 2 tokens"),
         (pb.EmbedRequest(token_ids=bytes(8), lengths=bytes(4), vector_type=1), "at least one token"),
         (pb.EmbedRequest(token_ids=bytes(8), lengths=b"\1\0\0\0", vector_type=1), "add up to 1"),
         (pb.EmbedRequest(token_ids=bytes(8), lengths=b"\1\0\0", vector_type=1), "lengths"),
@@ -91,6 +98,28 @@ def test_the_output_form_is_what_was_asked_or_what_the_model_says(fields: dict[s
 def test_a_bad_request_is_refused_with_the_field_and_the_number(request_: pb.EmbedRequest, text: str) -> None:
     with pytest.raises(BadCall, match=text):
         sequences_of(request_, CARD, 0.0, 1.0)
+
+
+def test_token_types_arrive_with_their_sequence() -> None:
+    first, second = sequences_of(request_of([[1, 2], [3]], token_types=bytes([0, 1, 1])), CARD, 0.0, 1.0)
+    assert (first.token_types.tolist(), second.token_types.tolist()) == ([0, 1], [1])
+
+
+def test_several_outputs_of_one_pass_are_wants_of_each_sequence_and_come_back_in_their_order() -> None:
+    also = [pb.Output(kind=pb.OUTPUT_KIND_TOKENS, vector_type=pb.VECTOR_TYPE_INT8, normalize=False)]
+    sequences = sequences_of(request_of([[1, 2], [3]], also=also), MANY, 0.0, 1.0)
+    tokens = OutputForm(3, False, VectorType.INT8, OutputKind.TOKENS)
+    assert [each.wants for each in sequences] == [
+        (Want(((0, 2),), OutputForm(4)), Want(((0, 1), (1, 2)), tokens)),
+        (Want(((0, 1),), OutputForm(4)), Want(((0, 1),), tokens)),
+    ]
+    sequences[0].outcome = Embedded((Output(b"a" * 16, ()), Output(b"b" * 6, (1,))), 0.0, 0.0)
+    sequences[1].outcome = Embedded((Output(b"c" * 16, (0,)), Output(b"d" * 3, (0,))), 0.0, 0.0)
+    response = response_of(sequences, MANY, 0)
+    assert (response.rows, list(response.failed_rows)) == (b"a" * 16 + b"c" * 16, [1])
+    [more] = response.also
+    assert (more.rows, list(more.failed_rows)) == (b"b" * 6 + b"d" * 3, [1, 2])
+    assert (more.dimensions, more.vector_type) == (3, pb.VECTOR_TYPE_INT8)
 
 
 def test_another_models_digest_is_refused_before_anything_else() -> None:

@@ -9,10 +9,12 @@ from trellis_wire.v1.packing import (
     PackingError,
     pack_ids,
     pack_spans,
+    pack_types,
     row_bytes,
     unpack_ids,
     unpack_rows,
     unpack_spans,
+    unpack_types,
 )
 
 FLOAT32, INT8, BINARY = (VectorType.VECTOR_TYPE_FLOAT32, VectorType.VECTOR_TYPE_INT8, VectorType.VECTOR_TYPE_BINARY)
@@ -30,6 +32,21 @@ def spanned(draw: st.DrawFn) -> tuple[list[int], list[tuple[tuple[int, int], ...
         cuts = st.tuples(st.integers(0, length - 1), st.integers(1, length)).filter(lambda cut: cut[0] < cut[1])
         spans.append(tuple(draw(st.lists(cuts, min_size=1, max_size=4))))
     return lengths, spans
+
+
+@given(st.lists(st.lists(st.integers(0, 255), min_size=1, max_size=9), min_size=1, max_size=9))
+def test_token_types_come_back_as_they_were(sequences: list[list[int]]) -> None:
+    found = unpack_types(pack_types(sequences), [len(types) for types in sequences])
+    assert [types.tolist() for types in found if types is not None] == sequences
+
+
+def test_no_token_types_at_all_are_none_to_tell() -> None:
+    assert unpack_types(b"", [3, 4]) == [None, None]
+
+
+def test_token_types_that_are_not_one_a_token_are_refused() -> None:
+    with pytest.raises(PackingError, match="token_types holds 6 types for 7 tokens"):
+        unpack_types(bytes(6), [3, 4])
 
 
 @given(ragged)

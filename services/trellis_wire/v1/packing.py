@@ -47,6 +47,25 @@ def unpack_ids(token_ids: bytes, lengths: bytes) -> list[Ids]:
     return [ids[end - size : end] for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
+def pack_types(sequences: Sequence[NDArray[np.uint8] | Sequence[int]]) -> bytes:
+    """Pack the token types of sequences, one uint8 a token."""
+    return b"".join(np.asarray(types, dtype=np.uint8).tobytes() for types in sequences)
+
+
+def unpack_types(token_types: bytes, lengths: Sequence[int]) -> list[NDArray[np.uint8] | None]:
+    """Read the token types of each sequence; no bytes at all mean that there are none to tell.
+
+    Raises:
+        PackingError: they are not one a token.
+    """
+    if not token_types:
+        return [None] * len(lengths)
+    if len(token_types) != sum(lengths):
+        raise PackingError(f"token_types holds {len(token_types)} types for {sum(lengths)} tokens")
+    types = np.frombuffer(token_types, dtype=np.uint8)
+    return [types[end - size : end] for end, size in zip(accumulate(lengths), lengths, strict=True)]
+
+
 def pack_spans(spans: Iterable[Iterable[tuple[int, int]]]) -> bytes:
     """Pack the spans of each sequence as int32 triples `(sequence, begin, end)`."""
     triples = [(index, begin, end) for index, own in enumerate(spans) for begin, end in own]

@@ -4,10 +4,10 @@ Real tokens come first; rows that a bucket asks for beyond them (`padded`) hold 
 pooled by no span.
 
 Inside a batch the order is free, so sequences lie sorted by length: those of one length are neighbours, and attention
-and pooling see each such group as a dense view, without a gather. `order` remembers who is where.
+and pooling see each such group as a dense view, without a gather. `places` remembers who is where.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Sequences
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tulip_rose.sequence import OutputForm, Sequence
+from tulip_rose.rose.lazy import Place
+from tulip_rose.sequence import OutputForm, Sequence, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,36 +56,53 @@ class Ragged:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """All rows of one output form."""
+
+    form: OutputForm
+    spans: tuple[Group, ...]
+    """The spans to pool, in order of slot; neighbours of equal length as one."""
+    bounds: Tensor
+    """int32 [R, 2], on the host: begin and end of each span."""
+
+    @classmethod
+    def of(cls, form: OutputForm, spans: Sequences[Span]) -> "Part":
+        """At least one span, in tokens of the batch."""
+        runs = _neighbours((begin, end - begin) for begin, end in spans)
+        return cls(form, tuple(runs), torch.tensor(spans, dtype=torch.int32))
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """What one step computes. T tokens, S sequences, R rows; sequence `order[slot]` of the caller lies in `slot`."""
+    """What one step computes. T tokens, S sequences; a slot is a sequence's place among those sorted by length."""
 
     token_ids: Tensor
     """int64 [T]."""
     positions: Tensor
     """int64 [T]: 0, 1, 2, … within each sequence."""
+    token_types: Tensor | None
+    """int64 [T]; None: all are 0."""
     ragged: Ragged
     """Where the sequences lie; they cover all real tokens."""
-    spans: tuple[Group, ...]
-    """The spans to pool, in order of slot; neighbours of equal length as one."""
-    bounds: Tensor
-    """int32 [R, 2], on the host: begin and end of each span."""
-    order: tuple[int, ...]
-    rows: tuple[int, ...]
-    """Rows of each slot."""
-    forms: tuple[OutputForm, ...]
-    """Wanted of each slot."""
+    parts: tuple[Part, ...]
+    """The rows to make, those of one form together."""
+    places: tuple[tuple[Place, ...], ...]
+    """Where each sequence, in the caller's order, finds the rows of each of its wants."""
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch with its tensors on `device`."""
         if self.token_ids.device == device:
             return self
-        ids, positions = (x.to(device, non_blocking=True) for x in (self.token_ids, self.positions))
-        return replace(self, token_ids=ids, positions=positions)
+        return self._with(lambda tensor: tensor.to(device, non_blocking=True))
 
     def padded(self, rows: int) -> "Batch":
         """The same batch with that many token rows, at least as many as it has."""
         more = (0, rows - self.token_ids.shape[0])
-        return replace(self, token_ids=pad(self.token_ids, more), positions=pad(self.positions, more))
+        return self._with(lambda tensor: pad(tensor, more))
+
+    def _with(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        types = None if self.token_types is None else change(self.token_types)
+        return replace(self, token_ids=change(self.token_ids), positions=change(self.positions), token_types=types)
 
     @classmethod
     def pack(cls, sequences: Sequences[Sequence]) -> "Batch":
@@ -100,23 +118,38 @@ class Batch:
         lengths = [sequence.tokens for sequence in slots]
         ragged = Ragged.of(lengths)
         starts = ragged.starts.numpy()
-        spans = list(_spans(slots, starts.tolist()))
+        parts, places = _parts(slots, starts.tolist())
         return cls(
             token_ids=torch.from_numpy(np.concatenate([each.token_ids for each in slots], dtype=np.int64)),
             positions=torch.from_numpy(np.arange(ragged.tokens) - np.repeat(starts[:-1], lengths)),
+            token_types=_types(slots),
             ragged=ragged,
-            spans=tuple(_neighbours(spans)),
-            bounds=torch.tensor([(begin, begin + length) for begin, length in spans], dtype=torch.int32),
-            order=tuple(order),
-            rows=tuple(len(sequence.spans) for sequence in slots),
-            forms=tuple(sequence.form for sequence in slots),
+            parts=parts,
+            places=tuple(place for _, place in sorted(zip(order, places, strict=True))),
         )
 
 
-def _spans(slots: list[Sequence], begins: list[int]) -> Iterable[tuple[int, int]]:
+def _types(slots: list[Sequence]) -> Tensor | None:
+    if all(each.token_types is None for each in slots):
+        return None
+    types = [np.zeros(each.tokens, np.uint8) if each.token_types is None else each.token_types for each in slots]
+    return torch.from_numpy(np.concatenate(types, dtype=np.int64))
+
+
+def _parts(slots: list[Sequence], begins: list[int]) -> tuple[tuple[Part, ...], list[tuple[Place, ...]]]:
+    """The rows of each form, and where each slot finds its own."""
+    spans: dict[OutputForm, list[Span]] = {}
+    places = []
     for sequence, start in zip(slots, begins, strict=False):
-        for begin, end in sequence.spans:
-            yield start + begin, end - begin
+        own = []
+        for want in sequence.wants:
+            found = spans.setdefault(want.form, [])
+            own.append((want.form, len(found), len(want.spans)))
+            found += [(start + begin, start + end) for begin, end in want.spans]
+        places.append(own)
+    index = {form: number for number, form in enumerate(spans)}
+    parts = tuple(Part.of(form, found) for form, found in spans.items())
+    return parts, [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
 
 
 def _neighbours(runs: Iterable[tuple[int, int]]) -> Iterable[Group]:

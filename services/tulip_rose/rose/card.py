@@ -1,8 +1,17 @@
 """The card of a loaded model: what an engine tells about itself."""
 
 from dataclasses import dataclass
+from enum import Enum
 
-from tulip_rose.sequence import OutputForm, VectorType
+from tulip_rose.sequence import OutputForm, OutputKind, VectorType
+
+
+class Task(Enum):
+    """What a model is for."""
+
+    EMBED = "embed"
+    SCORE = "score"
+    """Its dense rows are one value a label, before any activation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +34,19 @@ class ModelCard:
     """Whether a vector has unit norm unless a caller asks otherwise."""
     model_digest: str
     """Changes with everything that changes vectors."""
+    task: Task = Task.EMBED
+    labels: tuple[str, ...] = ()
+    """Of a model that scores: what each value of a row stands for."""
+    outputs: tuple[OutputKind, ...] = (OutputKind.DENSE,)
+    """What can be asked for."""
+    token_dimensions: int = 0
+    """Of a token's vector; 0 where there is none."""
 
     def form(self) -> OutputForm:
         """The output that a caller gets who asks for nothing in particular."""
         return OutputForm(self.dimensions, self.normalize, VectorType.FLOAT32)
+
+    def dimensions_of(self, kind: OutputKind) -> int:
+        """Of a native row of that kind; of sparse rows, the terms that there are."""
+        native = {OutputKind.DENSE: self.dimensions, OutputKind.TOKENS: self.token_dimensions}
+        return native.get(kind, self.vocabulary_size)

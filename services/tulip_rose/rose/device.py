@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError
-from tulip_rose.rose.layers.head import Output
+from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.layers.kit import Kit, NativeKit, TorchKit
 from tulip_rose.rose.lazy import Part
 from tulip_rose.rose.native.library import Team, missing, serves
 
 log = logging.getLogger(__name__)
 
-Work = Callable[[], Output]
+Work = Callable[[], list[Made]]
 
 _ONE_THREAD_ROWS = 64
 """Up to so many rows one thread of torch is faster than two: a step has some hundred parallel regions, and to begin and
@@ -106,10 +106,15 @@ def _run(work: Work, threads: int) -> tuple[Part, ...]:
         torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            return tuple(Part(rows.numpy(), finite.numpy()) for rows, finite in work())
+            return tuple(map(_part_of, work()))
     finally:
         if before != threads:
             torch.set_num_threads(before)
+
+
+def _part_of(made: Made) -> Part:
+    """The same rows, as they lie in host memory."""
+    return Part(made.rows.numpy(), made.finite.numpy(), None if made.starts is None else made.starts.numpy())
 
 
 class CpuLaunched:
@@ -150,7 +155,7 @@ class CudaDevice:
         """See `Device`."""
         try:
             with torch.inference_mode(), torch.cuda.stream(self._stream):
-                host = [(_to_pinned(rows), _to_pinned(finite)) for rows, finite in work()]
+                host = [_to_host(made) for made in work()]
                 event = torch.cuda.Event()
                 event.record(self._stream)
         except torch.AcceleratorError as error:
@@ -162,6 +167,11 @@ class CudaDevice:
         self._stream.synchronize()
 
 
+def _to_host(made: Made) -> Made:
+    starts = None if made.starts is None else _to_pinned(made.starts)
+    return Made(_to_pinned(made.rows), _to_pinned(made.finite), starts)
+
+
 def _to_pinned(tensor: Tensor) -> Tensor:
     host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     return host.copy_(tensor, non_blocking=True)
@@ -170,7 +180,7 @@ def _to_pinned(tensor: Tensor) -> Tensor:
 class CudaLaunched:
     """A step on a stream."""
 
-    def __init__(self, name: str, event: "torch.cuda.Event", host: Output) -> None:
+    def __init__(self, name: str, event: "torch.cuda.Event", host: list[Made]) -> None:
         self._name, self._event, self._host = name, event, host
 
     def reached(self) -> bool:
@@ -183,7 +193,7 @@ class CudaLaunched:
             self._event.synchronize()
         except torch.AcceleratorError as error:
             raise EngineDeadError(f"{self._name} failed: {error}") from error
-        return tuple(Part(rows.numpy(), finite.numpy()) for rows, finite in self._host)
+        return tuple(map(_part_of, self._host))
 
 
 def open_device(name: str, threads: int) -> Device:

@@ -5,6 +5,7 @@ batch = Batch.pack([Sequence.whole(ids, engine.card.form()) for ids in texts])
 vectors = engine.step(batch).wait().array()
 """
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -19,24 +20,26 @@ from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.facts import Facts, read_facts
 from tulip_rose.rose.folder import read_object
-from tulip_rose.rose.layers.head import Head, Output
+from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
-from tulip_rose.rose.lazy import LazyTensor, Place
+from tulip_rose.rose.lazy import LazyTensor
 from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.weights import Weights
-from tulip_rose.sequence import Sequence
+from tulip_rose.sequence import OutputKind, Sequence
 
 
 class Engine:
     """A model on a device. Not for use by two threads at once: one thread owns it (see `loop`)."""
 
-    def __init__(self, model: Model, head: Head, device: Device, kit: Kit, card: ModelCard) -> None:
+    def __init__(
+        self, model: Model, heads: Mapping[OutputKind, Head], device: Device, kit: Kit, card: ModelCard
+    ) -> None:
         self.card = card
         self._model = model
-        self._head = head
+        self._heads = heads
         self._device = device
         self._kit = kit
 
@@ -60,7 +63,8 @@ class Engine:
             model = model_type(Config(config, str(path / "config.json")), weights, kit, device.torch_device)
         facts = read_facts(path, config, options, positions=model.positions, native=model.hidden_size)
         card = _card(path, options, facts, model, name, device.name, kit.attention.name)
-        engine = cls(model, kit.head(facts.pooling), device, kit, card)
+        heads = {OutputKind.DENSE: kit.head(facts.pooling)}
+        engine = cls(model, heads, device, kit, card)
         engine._try()
         give_back()
         return engine
@@ -72,17 +76,18 @@ class Engine:
             EngineDeadError: the device can do nothing more.
         """
         launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
-        return LazyTensor(launched, _places(batch))
+        return LazyTensor(launched, batch.places)
 
     def close(self) -> None:
         """Finish what is under way and give the device back."""
         self._device.close()
 
-    def _work(self, batch: Batch) -> Output:
+    def _work(self, batch: Batch) -> list[Made]:
         if self._kit.rounds:
             batch = batch.padded(bucket_tokens(batch.ragged.tokens))
         batch = batch.to(self._device.torch_device)
-        return self._head(self._model(batch), batch)
+        states = self._model(batch)
+        return [self._heads[part.form.kind](states, part, batch) for part in batch.parts]
 
     def _try(self) -> None:
         """One token through everything: what cannot run is found before anybody waits for it."""
@@ -90,18 +95,6 @@ class Engine:
         rows = self.step(Batch.pack([Sequence.whole(ids, self.card.form())])).wait()
         if rows.failed(0):
             raise LoadError(f"the model gives no finite vector for token 0 in {self.card.dtype}")
-
-
-def _places(batch: Batch) -> list[Place]:
-    """Where each sequence, in the caller's order, finds its rows."""
-    parts = {form: index for index, form in enumerate(dict.fromkeys(batch.forms))}
-    filled = [0] * len(parts)
-    places = [Place(0, 0, 0)] * len(batch.order)
-    for sequence, count, form in zip(batch.order, batch.rows, batch.forms, strict=True):
-        part = parts[form]
-        places[sequence] = Place(part, filled[part], count)
-        filled[part] += count
-    return places
 
 
 def _card(

@@ -1,6 +1,5 @@
 """`LazyTensor`: a result on its way. `Rows`: the result when it is there."""
 
-from collections.abc import Sequence as Sequences
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,13 +12,22 @@ class Part:
     """Rows of one output form, in order of slot, in host memory."""
 
     rows: NDArray[Any]
-    """[rows, values or packed bytes]; zeros where a row is not finite."""
+    """[rows, values or packed bytes]; of unequal size: their bytes, one after the other. Zeros where a row is not
+    finite."""
     finite: NDArray[np.bool_]
+    starts: NDArray[np.int64] | None = None
+    """[rows + 1]: where each row begins and the last one ends, where they are of unequal size."""
+
+    def slice(self, first: int, count: int) -> NDArray[Any]:
+        """Some neighbours of the rows."""
+        if self.starts is None:
+            return self.rows[first : first + count]
+        return self.rows[self.starts[first] : self.starts[first + count]]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the rows of one sequence stand."""
+    """Where the rows of one want of a sequence stand."""
 
     part: int
     first: int
@@ -31,16 +39,17 @@ class Rows:
     """What a step made, by the caller's order of sequences."""
 
     parts: tuple[Part, ...]
-    places: tuple[Place, ...]
+    places: tuple[tuple[Place, ...], ...]
+    """Of each sequence: one a want."""
 
-    def of(self, sequence: int) -> NDArray[Any]:
-        """The rows of one sequence."""
-        place = self.places[sequence]
-        return self.parts[place.part].rows[place.first : place.first + place.count]
+    def of(self, sequence: int, want: int = 0) -> NDArray[Any]:
+        """The rows of one want of a sequence."""
+        place = self.places[sequence][want]
+        return self.parts[place.part].slice(place.first, place.count)
 
-    def failed(self, sequence: int) -> tuple[int, ...]:
-        """Which rows of one sequence are not finite."""
-        place = self.places[sequence]
+    def failed(self, sequence: int, want: int = 0) -> tuple[int, ...]:
+        """Which rows of one want of a sequence are not finite."""
+        place = self.places[sequence][want]
         finite = self.parts[place.part].finite[place.first : place.first + place.count]
         return () if finite.all() else tuple(np.flatnonzero(~finite).tolist())
 
@@ -64,9 +73,9 @@ class _Launched(Protocol):
 class LazyTensor:
     """A launched step. Ask with `ready`, get with `wait`; both as often as wanted and from any thread."""
 
-    def __init__(self, launched: _Launched, places: Sequences[Place]) -> None:
+    def __init__(self, launched: _Launched, places: tuple[tuple[Place, ...], ...]) -> None:
         self._launched = launched
-        self._places = tuple(places)
+        self._places = places
 
     def ready(self) -> bool:
         """Whether `wait` would not block."""

@@ -15,7 +15,7 @@ from typing import Protocol
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import EngineDeadError, StepError
 from tulip_rose.rose.lazy import LazyTensor, Rows
-from tulip_rose.sequence import Embedded, Sequence
+from tulip_rose.sequence import Embedded, Output, Sequence
 
 _IN_FLIGHT = 2
 
@@ -118,8 +118,10 @@ class EngineLoop:
         forward_s = now - max(flight.launched, self._settled_at)
         for index, sequence in enumerate(flight.sequences):
             queue_s = flight.launched - sequence.arrival
-            packed = rows.of(index).tobytes()
-            sequence.outcome = Embedded(packed, rows.failed(index), queue_s, forward_s)
+            outputs = [
+                Output(rows.of(index, want).tobytes(), rows.failed(index, want)) for want in range(len(sequence.wants))
+            ]
+            sequence.outcome = Embedded(tuple(outputs), queue_s, forward_s)
         self._done(flight.sequences, now)
 
     def _fail(self, sequences: list[Sequence], error: BaseException) -> None:

@@ -79,8 +79,9 @@ class EmbeddingServicer(embedding_pb2_grpc.EmbeddingServicer):
         await room.calls.run(sequences, timeout_s)
         response = response_of(sequences, room.card, room.queue.outstanding_tokens)
         self._metrics.queue_seconds.observe(response.queue_ms / 1000)
-        if response.failed_rows:
-            self._metrics.nonfinite_rows.inc(len(response.failed_rows))
+        failed = len(response.failed_rows) + sum(len(output.failed_rows) for output in response.also)
+        if failed:
+            self._metrics.nonfinite_rows.inc(failed)
         return response
 
     async def _refuse(self, error: Exception, context: _Context) -> pb.EmbedResponse:
@@ -116,4 +117,8 @@ def info_of(room: Room, trellis_version: str) -> pb.InfoResponse:
         max_queued_tokens=room.budgets.max_queued_tokens,
         queued_tokens=room.queue.outstanding_tokens,
         version=trellis_version,
+        task=card.task.value,
+        outputs=[kind.value for kind in card.outputs],
+        labels=card.labels,
+        token_dimensions=card.token_dimensions,
     )

@@ -8,10 +8,10 @@ from typing import cast
 
 import numpy as np
 from trellis_wire.v1 import embedding_pb2 as pb
-from trellis_wire.v1.packing import Ids, PackingError, row_bytes, unpack_ids, unpack_spans
+from trellis_wire.v1.packing import Ids, PackingError, Spans, row_bytes, unpack_ids, unpack_spans, unpack_types
 
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.sequence import Embedded, OutputForm, Sequence, VectorType
+from tulip_rose.sequence import Embedded, OutputForm, OutputKind, Sequence, VectorType, Want
 from tulip_rose.tulip.errors import BadCall, WrongDigest
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
@@ -26,7 +26,15 @@ _TYPES = {
     pb.VECTOR_TYPE_INT8: VectorType.INT8,
     pb.VECTOR_TYPE_BINARY: VectorType.BINARY,
 }
+_KINDS = {
+    pb.OUTPUT_KIND_DENSE: OutputKind.DENSE,
+    pb.OUTPUT_KIND_SPARSE: OutputKind.SPARSE,
+    pb.OUTPUT_KIND_TOKENS: OutputKind.TOKENS,
+}
 _WIRE_TYPES = {own: wire for wire, own in _TYPES.items()}
+
+Asked = pb.EmbedRequest | pb.Output
+"""Whatever has the fields of an output."""
 
 
 def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, deadline: float) -> list[Sequence]:
@@ -44,54 +52,88 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
     """
     if request.model_digest and request.model_digest != card.model_digest:
         raise WrongDigest(f"this engine serves digest {card.model_digest}, the call is for {request.model_digest}")
-    form = _form_of(request, card)
-    _check_answer_size(request, card)
+    asked: list[Asked] = [request, *request.also]
+    forms = [_form_of(each, card) for each in asked]
+    _check_answer_size(request, asked, forms)
     try:
         ids = unpack_ids(request.token_ids, request.lengths)
-        spans = unpack_spans(request.spans, [own.size for own in ids])
+        types = unpack_types(request.token_types, [own.size for own in ids])
+        spans = [_spans_of(each, ids) for each in asked]
     except PackingError as error:
         raise BadCall(str(error)) from None
     _check_ids(request, ids, card)
-    return [Sequence(own, own_spans, form, arrival, deadline) for own, own_spans in zip(ids, spans, strict=True)]
+    return [
+        Sequence(own, tuple(map(Want, own_spans, forms)), arrival, deadline, own_types)
+        for own, own_types, *own_spans in zip(ids, types, *spans, strict=True)
+    ]
 
 
 def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -> pb.EmbedResponse:
     """Join the rows of settled sequences, all `Embedded`, in the order they were asked for."""
     outcomes = [cast(Embedded, sequence.outcome) for sequence in sequences]
-    form = sequences[0].form
+    first, *also = [_rows_of(sequences, outcomes, want) for want in range(len(sequences[0].wants))]
     return pb.EmbedResponse(
-        rows=b"".join([outcome.rows for outcome in outcomes]),
-        dimensions=form.dimensions,
-        vector_type=_WIRE_TYPES[form.vector_type],
-        failed_rows=_failed_rows(sequences, outcomes),
+        rows=first.rows,
+        dimensions=first.dimensions,
+        vector_type=first.vector_type,
+        failed_rows=first.failed_rows,
         queue_ms=1000 * max(outcome.queue_s for outcome in outcomes),
         forward_ms=1000 * max(outcome.forward_s for outcome in outcomes),
         queued_tokens=queued_tokens,
         model_digest=card.model_digest,
+        also=also,
     )
 
 
-def _form_of(request: pb.EmbedRequest, card: ModelCard) -> OutputForm:
-    vector_type = _TYPES.get(request.vector_type)
+def _rows_of(sequences: Run[Sequence], outcomes: Run[Embedded], want: int) -> pb.OutputRows:
+    form = sequences[0].wants[want].form
+    return pb.OutputRows(
+        rows=b"".join([outcome.outputs[want].rows for outcome in outcomes]),
+        dimensions=form.dimensions,
+        vector_type=_WIRE_TYPES[form.vector_type],
+        failed_rows=_failed_rows(sequences, outcomes, want),
+    )
+
+
+def _form_of(asked: Asked, card: ModelCard) -> OutputForm:
+    vector_type, kind = _TYPES.get(asked.vector_type), _KINDS.get(asked.kind)
     if vector_type is None:
-        raise BadCall(f"vector_type {request.vector_type} is not one of float32, int8, binary")
-    dimensions = request.dimensions or card.dimensions
-    if dimensions != card.dimensions and dimensions not in card.allowed_dimensions:
-        sizes = ", ".join(str(size) for size in sorted({card.dimensions, *card.allowed_dimensions}))
+        raise BadCall(f"vector_type {asked.vector_type} is not one of float32, int8, binary")
+    if kind not in card.outputs:
+        known = ", ".join(each.value for each in card.outputs)
+        raise BadCall(f"kind {asked.kind if kind is None else kind.value} cannot be given: this model gives {known}")
+    normalize = asked.normalize if asked.HasField("normalize") else card.normalize
+    return OutputForm(_dimensions_of(asked, kind, card), normalize, vector_type, kind)
+
+
+def _dimensions_of(asked: Asked, kind: OutputKind, card: ModelCard) -> int:
+    native = card.dimensions_of(kind)
+    dimensions = asked.dimensions or native
+    allowed = {native, *(card.allowed_dimensions if kind is OutputKind.DENSE else ())}
+    if dimensions not in allowed:
+        sizes = ", ".join(map(str, sorted(allowed)))
         raise BadCall(f"dimensions {dimensions} cannot be given: this model gives {sizes}")
-    normalize = request.normalize if request.HasField("normalize") else card.normalize
-    return OutputForm(dimensions, normalize, vector_type)
+    return dimensions
 
 
-def _check_answer_size(request: pb.EmbedRequest, card: ModelCard) -> None:
+def _spans_of(asked: Asked, ids: Run[Ids]) -> Spans:
+    if asked.spans or asked.kind != pb.OUTPUT_KIND_TOKENS:
+        return unpack_spans(asked.spans, [own.size for own in ids])
+    return [tuple((token, token + 1) for token in range(own.size)) for own in ids]
+
+
+def _check_answer_size(request: pb.EmbedRequest, asked: Run[Asked], forms: Run[OutputForm]) -> None:
     """Spans are small and rows are large: without this a small request could ask for gigabytes."""
-    rows = len(request.spans) // _SPAN_BYTES or len(request.lengths) // 4
-    if not rows:
+    if not request.lengths:
         raise BadCall("lengths is empty: a call has at least one sequence")
-    one = row_bytes(request.vector_type, request.dimensions or card.dimensions) + _FAILED_ROW_BYTES
-    size = rows * one + _ENVELOPE_BYTES
+    size, all_rows = _ENVELOPE_BYTES, 0
+    for each, form in zip(asked, forms, strict=True):
+        whole = request.token_ids if form.kind is OutputKind.TOKENS else request.lengths
+        rows = len(each.spans) // _SPAN_BYTES or len(whole) // 4
+        all_rows += rows
+        size += rows * (row_bytes(each.vector_type, form.dimensions) + _FAILED_ROW_BYTES)
     if size > MAX_MESSAGE_BYTES:
-        raise BadCall(f"{rows} rows would take {size} bytes, an answer has at most {MAX_MESSAGE_BYTES}")
+        raise BadCall(f"{all_rows} rows would take {size} bytes, an answer has at most {MAX_MESSAGE_BYTES}")
 
 
 def _check_ids(request: pb.EmbedRequest, ids: Run[Ids], card: ModelCard) -> None:
@@ -114,11 +156,11 @@ def _bad_id(ids: Run[Ids], vocabulary_size: int) -> str:
     raise AssertionError("called with ids that are all right")
 
 
-def _failed_rows(sequences: Run[Sequence], outcomes: Run[Embedded]) -> list[int]:
+def _failed_rows(sequences: Run[Sequence], outcomes: Run[Embedded], want: int) -> list[int]:
     failed: list[int] = []
     first = 0
     for sequence, outcome in zip(sequences, outcomes, strict=True):
-        if outcome.failed_rows:
-            failed += [first + row for row in outcome.failed_rows]
-        first += len(sequence.spans)
+        if outcome.outputs[want].failed_rows:
+            failed += [first + row for row in outcome.outputs[want].failed_rows]
+        first += len(sequence.wants[want].spans)
     return failed

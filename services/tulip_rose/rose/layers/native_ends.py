@@ -5,11 +5,12 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.facts import Pooling
-from tulip_rose.rose.layers.head import Head, Output
+from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.native import NativeNorm, wide
 from tulip_rose.rose.layers.norm import Norm
+from tulip_rose.rose.layers.places import Place
 from tulip_rose.rose.native.library import Form, Tables, Team, byref
 from tulip_rose.sequence import VectorType
 
@@ -19,48 +20,48 @@ _POOLINGS = {Pooling.MEAN: 0, Pooling.CLS: 1, Pooling.LAST_TOKEN: 2}
 class NativeEmbedding:
     """See `Embedding`."""
 
-    def __init__(self, team: Team, words: Tensor, positions: Tensor, norm: Norm) -> None:
+    def __init__(self, team: Team, words: Tensor, places: Tensor, norm: Norm, place: Place) -> None:
         """Take contiguous tables and a native norm."""
         self._team, self._kernels = team, team.kernels
-        self._words, self._positions, self._norm = words, positions, cast(NativeNorm, norm)
-        self._tables = Tables(words.data_ptr(), positions.data_ptr(), words.shape[0], positions.shape[0])
+        self._words, self._places, self._norm, self._place = words, places, cast(NativeNorm, norm), place
+        self._tables = Tables(words.data_ptr(), places.data_ptr(), words.shape[0], places.shape[0])
 
     def __call__(self, batch: Batch) -> Tensor:
         """See `Embedding`.
 
         Raises:
-            IndexError: a token or a position is in no table.
+            IndexError: a token or a place is in no table.
         """
-        rows = batch.token_ids.shape[0]
+        rows, places = batch.token_ids.shape[0], self._place(batch)
         out = torch.empty((rows, self._words.shape[1]), dtype=self._words.dtype)
         wrong = self._kernels.rose_embed(
             *(self._team.address, wide(out.dtype), byref(self._norm.norm), byref(self._tables)),
-            *(batch.token_ids.data_ptr(), batch.positions.data_ptr(), rows, out.data_ptr()),
+            *(batch.token_ids.data_ptr(), places.data_ptr(), rows, out.data_ptr()),
         )
         if wrong >= 0:
-            token, position = int(batch.token_ids[wrong]), int(batch.positions[wrong])
-            raise IndexError(f"token {token} or position {position} is in no table of the model")
+            token, place = int(batch.token_ids[wrong]), int(places[wrong])
+            raise IndexError(f"token {token} or place {place} is in no table of the model")
         return out
 
 
 class NativeHead:
-    """See `Head`. Batches of several forms, and forms that are quantised, go to another one."""
+    """See `Head`. Forms that are quantised go to another one."""
 
     def __init__(self, team: Team, pooling: Pooling, other: Head) -> None:
         self._team, self._kernels = team, team.kernels
         self._pooling = _POOLINGS[pooling]
         self._other = other
 
-    def __call__(self, states: Tensor, batch: Batch) -> Output:
+    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        form, rows = batch.forms[0], batch.bounds.shape[0]
-        if form.vector_type is not VectorType.FLOAT32 or any(each != form for each in batch.forms):
-            return self._other(states, batch)
+        form, rows = part.form, part.bounds.shape[0]
+        if form.vector_type is not VectorType.FLOAT32:
+            return self._other(states, part, batch)
         vectors = torch.empty((rows, form.dimensions), dtype=torch.float32)
         finite = torch.empty(rows, dtype=torch.bool)
         asked = Form(self._pooling, states.shape[1], form.dimensions, form.normalize)
         self._kernels.rose_pool(
             *(self._team.address, wide(states.dtype), byref(asked), states.data_ptr(), states.shape[0]),
-            *(batch.bounds.data_ptr(), rows, vectors.data_ptr(), finite.data_ptr()),
+            *(part.bounds.data_ptr(), rows, vectors.data_ptr(), finite.data_ptr()),
         )
-        return [(vectors, finite)]
+        return Made(vectors, finite)
