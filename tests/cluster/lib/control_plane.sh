@@ -46,8 +46,11 @@ control_plane() {
         --listen-peer-urls http://127.0.0.1:2380 --unsafe-no-fsync
     _api_server
     until_true 60 kubectl get --raw /readyz
+    # After an outage of the API server that is longer than the grace period, the controller takes every node for dead: no
+    # heartbeat could be written. It then takes all endpoints from all Services for some seconds, whatever the pods do.
     launch kube-controller-manager "$bin/kube-controller-manager" --kubeconfig="$KUBECONFIG" --leader-elect=false --use-service-account-credentials=true \
-        --service-account-private-key-file="$pki/sa.key" --root-ca-file="$pki/ca.crt" --cluster-cidr=10.244.0.0/16 --allocate-node-cidrs=false
+        --service-account-private-key-file="$pki/sa.key" --root-ca-file="$pki/ca.crt" --cluster-cidr=10.244.0.0/16 --allocate-node-cidrs=false \
+        --node-monitor-grace-period=5m
     launch kube-scheduler "$bin/kube-scheduler" --kubeconfig="$KUBECONFIG" --leader-elect=false
     launch coredns "$bin/coredns" -conf "$dir/Corefile"
     launch kube-proxy "$bin/kube-proxy" --kubeconfig="$KUBECONFIG" --oom-score-adj=0 --hostname-override=node0 --proxy-mode=iptables \

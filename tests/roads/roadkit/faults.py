@@ -33,7 +33,8 @@ def faulty_work(self, batch):
         raise RuntimeError("secret words of the engine")
     if not taken("spoil"):
         return work(self, batch)
-    return self._head(torch.full_like(self._model(batch), float("nan")), batch)
+    broken = torch.full_like(self._model(batch), float("nan"))
+    return [self._heads[part.form.kind](broken, part, batch) for part in batch.parts]
 
 engine.Engine.step, engine.Engine._work = held_step, faulty_work
 """
