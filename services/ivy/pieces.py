@@ -89,7 +89,7 @@ def windowed(bodies: Sequence[Sequence[int]], around: Template, room: int, begin
             ids = around.around(body[first:end])
             pieces.append(Piece(ids, ((begin, len(ids)),) if begin else ()))
             targets.append(target)
-            weights.append(end - first)
+            weights.append(max(end - first, 1))
     return Pieces(pieces, len(bodies), _parts(targets, weights, len(bodies)))
 
 
@@ -131,6 +131,9 @@ def documents(chunks: Sequence[Sequence[Sequence[int]]], layout: Layout) -> Piec
         body, bounds = _joined(document, layout.separator)
         for window in overlapping(len(body), layout.room, layout.overlap):
             owned = _owned(bounds, window)
+            if not owned:
+                # Nothing but separators is this window's own.
+                continue
             spans = [_span(window, begin, end, len(body), layout.template) for _, begin, end in owned]
             pieces.append(Piece(layout.template.around(body[window.begin : window.end]), spans))
             targets += [first + chunk for chunk, _, _ in owned]

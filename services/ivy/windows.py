@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Tokens `[begin, end)` that the model sees together, and those of them, `[own_begin, own_end)`, that it is asked for.
+    """Tokens `[begin, end)` that the model sees together, of which `[own_begin, own_end)` are pooled.
 
     Each token is owned by exactly one window.
     """
@@ -21,10 +22,10 @@ class Window:
 
 
 def even(total: int, size: int) -> list[tuple[int, int]]:
-    """Split `total` tokens into as few runs `[begin, end)` of at most `size` as there can be, of nearly equal length."""
+    """Split `total` tokens into as few runs `[begin, end)` of at most `size` as can be, of nearly equal length."""
     count = max(-(-total // size), 1)
     edges = [total * place // count for place in range(count + 1)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def overlapping(total: int, size: int, overlap: int) -> list[Window]:

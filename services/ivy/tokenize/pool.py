@@ -8,24 +8,28 @@ counts the tokens of every accepted request.
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from ivy.errors import BadRequest, ContextTooLong
 from ivy.tokenize.tokenizer import Tokenizer, TooLong, cut_ids
 from ivy.tokenize.truncation import Truncation
 
 INLINE_CHARACTERS = 400
-"""Up to here a thread costs more than it saves; see docs/decisions/tokenize-inline.md."""
+"""Up to here a thread costs more than it saves; see docs/decisions/0004-short-texts-on-the-event-loop.md."""
 JOB_CHARACTERS = 32 * 1024
 """Of one job: a few milliseconds, so that a short request waits behind a few of them and not behind a whole batch."""
 
+NOTHING_IN_IT = "the text has no token of the model in it"
+
 TokenIds = Sequence[int]
+_Done = TypeVar("_Done")
 
 
 class TokenizerPool:
     """A bounded number of threads around one tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer, threads: int) -> None:
-        self._tokenizer = tokenizer
+        self.tokenizer = tokenizer
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ivy-tokenize")
 
     async def ids(
@@ -43,15 +47,32 @@ class TokenizerPool:
             ContextTooLong: one of them has more tokens, and nothing may be cut.
             BadRequest: one of them has no token at all.
         """
+
+        def one(text: str, index: int) -> TokenIds:
+            try:
+                ids = self.tokenizer.ids(text, max_tokens, truncation)
+            except TooLong as error:
+                raise too_long(error, max_tokens, param(index)) from None
+            if not ids:
+                raise BadRequest(NOTHING_IN_IT, param=param(index))
+            return ids
+
+        return await self.each(texts, one)
+
+    async def bodies(self, texts: Sequence[str]) -> list[TokenIds]:
+        """All ids of each text, however many, without special tokens."""
+        return await self.each(texts, lambda text, _: self.tokenizer.body(text))
+
+    async def each(self, texts: Sequence[str], work: Callable[[str, int], _Done]) -> list[_Done]:
+        """Do something with every text and its index, in threads where it takes long; gives it in their order."""
         if sum(map(len, texts)) <= INLINE_CHARACTERS:
-            return self._job(texts, 0, max_tokens, truncation, param)
+            return _job(texts, 0, work)
         loop = asyncio.get_running_loop()
         jobs = [
-            loop.run_in_executor(self._threads, self._job, texts[first:end], first, max_tokens, truncation, param)
-            for first, end in jobs_of(texts)
+            loop.run_in_executor(self._threads, _job, texts[first:end], first, work) for first, end in jobs_of(texts)
         ]
         try:
-            return [ids for done in await asyncio.gather(*jobs) for ids in done]
+            return [one for done in await asyncio.gather(*jobs) for one in done]
         finally:
             # One too long text, or a caller that is gone: what has not begun need not be done.
             for job in jobs:
@@ -61,19 +82,9 @@ class TokenizerPool:
         """End the threads; jobs that wait are dropped."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _job(
-        self, texts: Sequence[str], first: int, max_tokens: int, truncation: Truncation, param: Callable[[int], str]
-    ) -> list[TokenIds]:
-        found: list[TokenIds] = []
-        for index, text in enumerate(texts, start=first):
-            try:
-                ids = self._tokenizer.ids(text, max_tokens, truncation)
-            except TooLong as error:
-                raise too_long(error, max_tokens, param(index)) from None
-            if not ids:
-                raise BadRequest("the text has no token of the model in it", param=param(index))
-            found.append(ids)
-        return found
+
+def _job(texts: Sequence[str], first: int, work: Callable[[str, int], _Done]) -> list[_Done]:
+    return [work(text, index) for index, text in enumerate(texts, start=first)]
 
 
 def cut_all(

@@ -36,6 +36,24 @@ class Template:
         """How many they are."""
         return len(self.leading) + len(self.trailing)
 
+    def around(self, ids: Sequence[int]) -> list[int]:
+        """The ids of a text with the special tokens around them."""
+        return [*self.leading, *ids, *self.trailing]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of a text."""
+
+    id: int
+    text: str
+    """What it stands for in the text; of a special token its name."""
+    is_special: bool
+    """Whether it was added around the text."""
+    begin: int
+    """In characters of the text."""
+    end: int
+
 
 class Tokenizer:
     """Texts to ids as the model wants them."""
@@ -80,7 +98,29 @@ class Tokenizer:
             if truncation is Truncation.NONE:
                 raise TooLong(len(body) + self.template.size)
             body = _cut(body, room, truncation)
-        return [*self.template.leading, *body, *self.template.trailing]
+        return self.template.around(body)
+
+    def body(self, text: str) -> Sequence[int]:
+        """All ids of a text, without special tokens."""
+        return self._body(text, 0, Truncation.NONE)
+
+    def token_id(self, token: str) -> int | None:
+        """The id of one token of the vocabulary, or None where it has none of this name."""
+        return self._inner.token_to_id(token)
+
+    def tokens(self, text: str, *, with_special: bool) -> list[Token]:
+        """The tokens of a text one by one, with their places in it."""
+        encoding = self._inner.encode(text, add_special_tokens=with_special)
+        return [
+            Token(id, text[begin:end] if sequence is not None else token, sequence is None, begin, end)
+            for id, token, sequence, (begin, end) in zip(
+                encoding.ids, encoding.tokens, encoding.sequence_ids, encoding.offsets, strict=True
+            )
+        ]
+
+    def text(self, ids: Sequence[int], *, skip_special: bool) -> str:
+        """The text of ids, as near as the tokenizer can give it back."""
+        return str(self._inner.decode(ids, skip_special_tokens=skip_special))
 
     def _body(self, text: str, room: int, truncation: Truncation) -> Sequence[int]:
         """The ids without special ones: all of them, or at least those that stay when `room` are kept."""
