@@ -12,16 +12,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.cluster import ROOT, TOOL, kubectl, named, tool, until
 from bench.record import surroundings, table, write
 
-ROOT = Path(__file__).parents[1]
-TOOL = str(ROOT / "tests" / "cluster" / "cluster")
 NAMESPACE = "scale"
 FAKE_NODES = 10
 GOAL_S, GOAL_MB, GOAL_READS = 60.0, 200.0, 3
@@ -58,16 +57,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=int, default=200, help="how many (%(default)s)")
     models = parser.parse_args().models
-    os.environ["TRELLIS_CLUSTER"] = "scale"
+    named("scale")
     around = surroundings(("kopf", "kubernetes", "aiohttp"))
     try:
-        _tool("up", "1")
+        tool("up", "1")
         _prepare()
         with _running("kwok", _kwok()), _running("operator", _operator()) as operator:
-            _until("the operator works", 60, lambda: _text() != "")
+            until("the operator works", 60, lambda: _text() != "")
             measured = _measure(models, operator)
     finally:
-        _tool("down")
+        tool("down")
     path = write("operator-scale", "The operator and many models at once", around, _sections(measured), measured)
     print(path.read_text(encoding="utf-8"))
 
@@ -81,9 +80,9 @@ def _measure(models: int, operator: "subprocess.Popen[bytes]") -> dict[str, Any]
     )
     creating.communicate(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(models)}).encode())
     created_s = time.monotonic() - started
-    _until("all are reconciled", 600, lambda: _count("Accepted") >= models + 1)
+    until("all are reconciled", 600, lambda: _count("Accepted") >= models + 1)
     reconciled_s = time.monotonic() - started
-    _until("all serve", 600, lambda: _count("Ready") >= models + 1)
+    until("all serve", 600, lambda: _count("Ready") >= models + 1)
     ready_s = time.monotonic() - started
     _settle(operator)
     after = _counted(operator)
@@ -105,7 +104,7 @@ def _measure(models: int, operator: "subprocess.Popen[bytes]") -> dict[str, Any]
 
 def _one_alone(operator: "subprocess.Popen[bytes]") -> dict[str, float]:
     _kubectl("create", "-f", "-", stdin=json.dumps(_manifest("first")))
-    _until("the first serves", 120, lambda: _count("Ready") >= 1)
+    until("the first serves", 120, lambda: _count("Ready") >= 1)
     _settle(operator)
     return _one_change(operator)
 
@@ -115,7 +114,7 @@ def _one_change(operator: "subprocess.Popen[bytes]") -> dict[str, float]:
     before, started = _counted(operator), time.monotonic()
     _kubectl("patch", "em", "first", "--type=merge", "-p", json.dumps({"spec": {"gateway": _next_replicas()}}))
     generation = _generation()
-    _until("the change is seen", 60, lambda: _observed_generation() == generation)
+    until("the change is seen", 60, lambda: _observed_generation() == generation)
     seconds = time.monotonic() - started
     _settle(operator)
     after = _counted(operator)
@@ -221,7 +220,7 @@ def _fake_node(number: int) -> dict[str, Any]:
 
 def _kwok() -> list[str]:
     kwok = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "trellis" / "cluster" / "bin" / "kwok"
-    stages, kubeconfig = Path(__file__).with_name("kwok.yaml"), _tool("kubeconfig").strip()
+    stages, kubeconfig = Path(__file__).with_name("kwok.yaml"), tool("kubeconfig").strip()
     return [
         str(kwok),
         "--manage-nodes-with-label-selector=type=kwok",
@@ -239,7 +238,7 @@ def _operator() -> list[str]:
 @contextmanager
 def _running(name: str, command: list[str]) -> Iterator["subprocess.Popen[bytes]"]:
     """A process in the cluster's network; its output goes to the cluster's logs."""
-    log = Path(_tool("kubeconfig").strip()).parent / "log" / f"{name}.log"
+    log = Path(tool("kubeconfig").strip()).parent / "log" / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen([TOOL, "run", *command], stdout=output, stderr=output)
     try:
@@ -255,20 +254,7 @@ def _text() -> str:
 
 
 def _kubectl(*arguments: str, stdin: str | None = None) -> str:
-    command = [TOOL, "run", "kubectl", "-n", NAMESPACE, *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
-
-
-def _tool(*arguments: str) -> str:
-    return subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def _until(what: str, timeout_s: float, seen: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not seen():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {timeout_s:g} s: {what}")
-        time.sleep(0.5)
+    return kubectl("-n", NAMESPACE, *arguments, stdin=stdin)
 
 
 def _sections(measured: dict[str, Any]) -> list[tuple[str, str]]:
