@@ -12,13 +12,18 @@ RANGE = 0.2
 """Spread of random weights: ten times what is usual, so that a wrong mask, norm or position shows."""
 
 
-def random_model(kind: Callable[[Any], PreTrainedModel], config: PreTrainedConfig, seed: int = 3) -> PreTrainedModel:
-    """A model with every parameter random, those included that begin as zeros or ones (biases, norms, pads)."""
+def random_model(
+    kind: Callable[[Any], PreTrainedModel], config: PreTrainedConfig, seed: int = 3, spread: float = RANGE
+) -> PreTrainedModel:
+    """A model with every parameter random, those included that begin as zeros or ones (biases, norms, pads).
+
+    Wide models get a smaller spread: their sums have more terms, and attention that sees one key alone hides others.
+    """
     torch.manual_seed(seed)
     model = kind(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, RANGE)
+            parameter.normal_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0, spread)
     return model.eval()
 
 

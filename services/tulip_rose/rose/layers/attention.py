@@ -1,7 +1,7 @@
 """Attention over ragged sequences, behind one small protocol; a backend is chosen at load."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -10,20 +10,23 @@ from torch.nn import functional
 
 from tulip_rose.rose.batch import Group, Ragged
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.layers.bias import Bias
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Which keys a query sees within its own sequence."""
+    """Which keys a query sees within its own sequence, and which of them it leans to."""
 
     causal: bool = False
     """Keys after the query are hidden."""
     window: tuple[int, int] | None = None
     """Tokens to the left and right that are seen; None: all."""
+    bias: Bias | None = field(default=None, compare=False)
+    """Of all the heads of queries; reaches over the longest sequence."""
 
 
 class Attention(Protocol):
-    """A backend: softmax(q kᵀ · scale) v in each sequence alone."""
+    """A backend: softmax(q kᵀ · scale + bias) v in each sequence alone."""
 
     name: str
 
@@ -71,12 +74,21 @@ def _dense(x: Tensor, group: Group) -> Tensor:
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, *, mask: Mask, scale: float) -> Tensor:
     """[count, heads, length, size], as `_dense` gives it, to the same."""
-    bias = _band(q.shape[2], mask, q.device) if mask.window is not None else None
-    causal = mask.causal and bias is None
+    added = _added(q.shape[2], mask, q)
+    causal = mask.causal and added is None
     shared = q.shape[1] != k.shape[1]
     return functional.scaled_dot_product_attention(
-        q, k, v, attn_mask=bias, is_causal=causal, scale=scale, enable_gqa=shared
+        q, k, v, attn_mask=added, is_causal=causal, scale=scale, enable_gqa=shared
     )
+
+
+def _added(length: int, mask: Mask, like: Tensor) -> Tensor | None:
+    """What to add to logits, or who sees whom; None where it is nothing or causality alone."""
+    band = None if mask.window is None and mask.bias is None else _band(length, mask, like.device)
+    if mask.bias is None:
+        return band
+    bias = mask.bias.square(length).to(like.dtype)
+    return bias if band is None else bias.masked_fill(~band, float("-inf"))
 
 
 def _band(length: int, mask: Mask, device: torch.device) -> Tensor | None:

@@ -7,10 +7,11 @@ from torch.nn import functional
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.layers.norm import Norm
+from tulip_rose.rose.layers.places import Place
 
 
 class Embedding(Protocol):
-    """The norm of a word's vector plus that of its position."""
+    """The norm of a word's vector plus that of its place."""
 
     def __call__(self, batch: Batch) -> Tensor:
         """States of all tokens, [T, H]."""
@@ -19,11 +20,11 @@ class Embedding(Protocol):
 class TorchEmbedding:
     """See `Embedding`."""
 
-    def __init__(self, words: Tensor, positions: Tensor, norm: Norm) -> None:
-        """Take tables [vocabulary, H] and [positions, H]."""
-        self._words, self._positions, self._norm = words, positions, norm
+    def __init__(self, words: Tensor, places: Tensor, norm: Norm, place: Place) -> None:
+        """Take tables [vocabulary, H] and [places, H]."""
+        self._words, self._places, self._norm, self._place = words, places, norm, place
 
     def __call__(self, batch: Batch) -> Tensor:
         """See `Embedding`."""
         words = functional.embedding(batch.token_ids, self._words)
-        return self._norm(words, functional.embedding(batch.positions, self._positions))
+        return self._norm(words, functional.embedding(self._place(batch), self._places))

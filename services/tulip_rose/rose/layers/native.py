@@ -102,7 +102,7 @@ class NativeAttention:
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
         rows, heads, size = q.shape
-        if size % LANES:
+        if size % LANES or mask.bias is not None:
             return self._other(q, k, v, ragged, mask, scale)
         out = torch.empty((rows, heads * size), dtype=q.dtype)
         shape = shape_of(heads, k.shape[1], size, mask, scale)

@@ -41,6 +41,10 @@ class Config:
     values: dict[str, Any]
     where: str
 
+    def spelling(self, *keys: str) -> str:
+        """Which of several spellings of one key is there; the first where none is."""
+        return next((key for key in keys if key in self.values), keys[0])
+
     def integer(self, key: str, default: int | None = None) -> int:
         """A whole number above 0; `default` where the key is absent.
 

@@ -1,0 +1,61 @@
+"""Places: which row of a table of places each token reads. The row is added to the vector of the token's word.
+
+The table holds a row for each position; where tokens have types, one such table for each type, one after the other,
+with the vector of the type added to each row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.batch import Batch
+
+Place = Callable[[Batch], Tensor]
+"""Row of each token, int64 [T]."""
+
+
+def in_order(batch: Batch) -> Tensor:
+    """Tokens by their position alone. See `Place`."""
+    return batch.positions
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Tokens by position and type. See `Place`."""
+
+    positions: int
+    """Rows of each type."""
+    types: int = 0
+    """That the model has; with 0 or 1, what a caller says of types changes nothing."""
+    padding: int | None = None
+    """The id that stands for padding, where it is not counted: every such token has the row of that number, and the
+    first of the others has the row after it."""
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence that has places for all."""
+        return self.positions if self.padding is None else self.positions - self.padding - 1
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """See `Place`.
+
+        Raises:
+            IndexError: a sequence is too long, or, on a CPU, a type is unknown.
+        """
+        if batch.ragged.longest > self.longest:
+            raise IndexError(f"{batch.ragged.longest} tokens in a model of {self.longest} positions")
+        rows = batch.positions if self.padding is None else _counted(batch, self.padding)
+        if batch.token_types is None or self.types <= 1:
+            return rows
+        return batch.token_types * self.positions + rows
+
+
+def _counted(batch: Batch, padding: int) -> Tensor:
+    """`padding` plus the number of tokens in the sequence up to this one, padding not counted; for padding itself 0."""
+    kept = batch.token_ids != padding
+    counted = kept.cumsum(0)
+    begins = torch.arange(kept.shape[0], device=kept.device) - batch.positions
+    before = (counted - kept.long())[begins]
+    return (counted - before) * kept + padding
