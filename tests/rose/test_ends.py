@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from tulip_rose.rose.batch import Batch
-from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.layers.head import TorchHead
 from tulip_rose.rose.layers.kit import Kit
+from tulip_rose.rose.pooling_words import Pooling
 from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
 LENGTHS = [1, 3, 3, 70, 200]
@@ -61,8 +61,8 @@ def test_rows_are_pooled_cut_and_normalised(
     states = torch.randn(batch.ragged.tokens, 40).to(dtype)
     assert [part.form for part in batch.parts] == list(forms)
     for part in batch.parts:
-        made = kit.head(pooling)(states, part, batch)
-        expected = TorchHead(pooling)(states.double(), part, batch).rows
+        made = kit.head((pooling,))(states, part, batch)
+        expected = TorchHead((pooling,))(states.double(), part, batch).rows
         assert made.rows.dtype == expected.dtype
         assert made.finite.tolist() == [True] * made.rows.shape[0] == [True] * len(part.bounds)
         assert (made.rows.double() - expected.double()).abs().max() <= (1e-6 if made.rows.is_floating_point() else 1)
@@ -78,7 +78,7 @@ def test_a_row_that_is_not_finite_is_zeros_and_told_also_where_it_is_cut(
     [part] = batch.parts
     begin, _ = part.bounds[3].tolist()
     states[begin, 39] = wrong
-    made = kit.head(Pooling.MEAN)(states, part, batch)
+    made = kit.head((Pooling.MEAN,))(states, part, batch)
     touched = [b <= begin < e for b, e in part.bounds.tolist()]
     assert any(touched)
     assert made.finite.tolist() == [not each for each in touched]
@@ -88,7 +88,7 @@ def test_a_row_that_is_not_finite_is_zeros_and_told_also_where_it_is_cut(
 
 def test_a_row_of_zeros_stays_zeros(kit: Kit) -> None:
     batch = batch_of(UNIT)
-    made = kit.head(Pooling.MEAN)(torch.zeros(batch.ragged.tokens, 40), batch.parts[0], batch)
+    made = kit.head((Pooling.MEAN,))(torch.zeros(batch.ragged.tokens, 40), batch.parts[0], batch)
     assert made.finite.all()
     assert not made.rows.any()
 
@@ -97,5 +97,5 @@ def test_the_mean_of_a_long_text_loses_nothing(kit: Kit, dtype: torch.dtype) -> 
     sequence = Sequence.whole(np.zeros(4096, dtype=np.int32), OutputForm(16, normalize=False))
     states = torch.full((4096, 16), 1.001).to(dtype)
     batch = Batch.pack([sequence])
-    made = kit.head(Pooling.MEAN)(states, batch.parts[0], batch)
+    made = kit.head((Pooling.MEAN,))(states, batch.parts[0], batch)
     assert abs(float(made.rows[0, 0]) - float(states[0, 0])) < 1e-6

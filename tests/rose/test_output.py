@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 from tulip_rose.rose.batch import Group
-from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.output import finish, finite
 from tulip_rose.rose.pooling import pool
+from tulip_rose.rose.pooling_words import Pooling
 from tulip_rose.sequence import OutputForm, VectorType
 
 ROWS = torch.tensor([[3.0, 4.0, -12.0, 0.5, -0.0, 1.0, -1.0, 2.0, -2.0]])
@@ -45,7 +45,8 @@ def test_a_row_with_one_infinite_or_missing_number_is_not_finite() -> None:
 )
 def test_each_span_becomes_one_row(pooling: Pooling, expected: list[list[float]]) -> None:
     states = torch.arange(14, dtype=torch.bfloat16).view(7, 2)
-    rows = pool(states, (Group(0, 2, 2), Group(4, 1, 3)), pooling)
+    positions = torch.tensor([0, 1, 0, 1, 2, 3, 4])
+    rows = pool(states, (Group(0, 2, 2), Group(4, 1, 3)), (pooling,), positions)
     assert rows.dtype == torch.float32
     assert rows.tolist() == expected
 
@@ -53,5 +54,5 @@ def test_each_span_becomes_one_row(pooling: Pooling, expected: list[list[float]]
 def test_a_mean_of_bfloat16_states_is_summed_in_float32() -> None:
     states = torch.full((4096, 1), 1.0, dtype=torch.bfloat16)
     states[0] = 3.0
-    mean = pool(states, (Group(0, 1, 4096),), Pooling.MEAN).item()
+    mean = pool(states, (Group(0, 1, 4096),), (Pooling.MEAN,), torch.arange(4096)).item()
     assert mean == pytest.approx(4098 / 4096, abs=1e-6)

@@ -27,6 +27,7 @@ from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
+from tulip_rose.rose.pooling_words import to_manifest
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence
 
@@ -63,7 +64,7 @@ class Engine:
             model = model_type(Config(config, str(path / "config.json")), weights, kit, device.torch_device)
         facts = read_facts(path, config, options, positions=model.positions, native=model.hidden_size)
         card = _card(path, options, facts, model, name, device.name, kit.attention.name)
-        heads = {OutputKind.DENSE: kit.head(facts.pooling)}
+        heads = {OutputKind.DENSE: kit.head(facts.poolings)}
         engine = cls(model, heads, device, kit, card)
         engine._try()
         give_back()
@@ -102,7 +103,7 @@ def _card(
 ) -> ModelCard:
     meaning = {
         "dtype": options.dtype,
-        "pooling": facts.pooling.value,
+        "pooling": to_manifest(facts.poolings),
         "normalize": facts.normalize,
         "maxInputTokens": facts.max_input_tokens,
     }
@@ -115,7 +116,7 @@ def _card(
         allowed_dimensions=facts.allowed_dimensions,
         max_input_tokens=facts.max_input_tokens,
         vocabulary_size=model.vocabulary_size,
-        pooling=facts.pooling.value,
+        pooling=to_manifest(facts.poolings),
         normalize=facts.normalize,
         model_digest=options.model_digest or folder_digest(path, meaning),
     )

@@ -5,29 +5,15 @@ as a set of booleans or as one word.
 """
 
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.folder import read_json, read_object
 from tulip_rose.rose.options import EngineOptions
+from tulip_rose.rose.pooling_words import KNOWN, Poolings, of_files, of_manifest
 
 
-class Pooling(Enum):
-    """How the token states of a span become one row."""
-
-    CLS = "cls"
-    MEAN = "mean"
-    LAST_TOKEN = "lastToken"  # noqa: S105 - the name of a pooling, not a secret
-
-
-_POOLING_WORDS = {"cls": Pooling.CLS, "mean": Pooling.MEAN, "lasttoken": Pooling.LAST_TOKEN}
-_POOLING_FLAGS = {
-    "pooling_mode_cls_token": Pooling.CLS,
-    "pooling_mode_mean_tokens": Pooling.MEAN,
-    "pooling_mode_lasttoken": Pooling.LAST_TOKEN,
-}
 _MODULES = ("Transformer", "Pooling", "Normalize")
 _MAX_LENGTH_FILES = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlm-roberta_config.json")
 
@@ -36,7 +22,7 @@ _MAX_LENGTH_FILES = ("sentence_bert_config.json", "sentence_roberta_config.json"
 class Facts:
     """How token states become vectors."""
 
-    pooling: Pooling
+    poolings: Poolings
     normalize: bool
     max_input_tokens: int
     allowed_dimensions: tuple[int, ...]
@@ -57,7 +43,7 @@ def read_facts(folder: Path, config: dict[str, Any], options: EngineOptions, *, 
     """
     modules = _modules(folder)
     return Facts(
-        pooling=_pooling(folder, modules, options),
+        poolings=_poolings(folder, modules, options),
         normalize=_normalize(modules, options),
         max_input_tokens=_max_input_tokens(folder, options, positions),
         allowed_dimensions=_allowed_dimensions(folder, config, options, native),
@@ -81,33 +67,16 @@ def _modules(folder: Path) -> dict[str, str] | None:
     return modules
 
 
-def _pooling(folder: Path, modules: dict[str, str] | None, options: EngineOptions) -> Pooling:
-    known = ", ".join(pooling.value for pooling in Pooling)
+def _poolings(folder: Path, modules: dict[str, str] | None, options: EngineOptions) -> Poolings:
     if options.pooling is not None:
-        try:
-            return Pooling(options.pooling)
-        except ValueError:
-            raise LoadError(f"pooling {options.pooling!r} is not known; known are {known}") from None
+        return of_manifest(options.pooling)
     if modules is None or "Pooling" not in modules:
-        raise LoadError(f"{folder}: no module says how to pool; set spec.embedding.pooling to one of {known}")
+        raise LoadError(f"{folder}: no module says how to pool; set spec.embedding.pooling to one of {KNOWN}")
     name = f"{modules['Pooling']}/config.json"
-    return _pooling_of(read_object(folder, name, required=True), str(folder / name), known)
-
-
-def _pooling_of(config: dict[str, Any], where: str, known: str) -> Pooling:
+    config = read_object(folder, name, required=True)
     if config.get("include_prompt") is False:
-        raise LoadError(f"{where}: include_prompt false (the prompt left out of pooling) is not supported")
-    word = config.get("pooling_mode")
-    if isinstance(word, str):
-        chosen = [word]
-    else:
-        chosen = [key for key, on in config.items() if key.startswith("pooling_mode_") and on is True]
-    found = [_POOLING_WORDS.get(key.lower()) or _POOLING_FLAGS.get(key) for key in chosen]
-    if len(found) != 1 or found[0] is None:
-        raise LoadError(
-            f"{where}: pooling {' + '.join(chosen) or 'missing'} is not known; known are {known}, one of them"
-        )
-    return found[0]
+        raise LoadError(f"{folder / name}: include_prompt false (the prompt left out of pooling) is not supported")
+    return of_files(config, str(folder / name))
 
 
 def _normalize(modules: dict[str, str] | None, options: EngineOptions) -> bool:

@@ -6,9 +6,10 @@ from typing import Protocol
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.output import finish, finite
 from tulip_rose.rose.pooling import pool
+from tulip_rose.rose.pooling_words import Poolings
+from tulip_rose.rose.rows.row_module import RowModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,19 @@ class Head(Protocol):
 
 
 class TorchHead:
-    """Pools each span and gives it the form that was asked. See `Head`."""
+    """Pools each span, takes the rows through modules and gives them the form that was asked. See `Head`."""
 
-    def __init__(self, pooling: Pooling) -> None:
-        self._pooling = pooling
+    def __init__(self, poolings: Poolings, rows: tuple[RowModule, ...] = ()) -> None:
+        self._poolings = poolings
+        self._modules = rows
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        rows = pool(states, part.spans, self._pooling)
+        rows = pool(states, part.spans, self._poolings, batch.positions)
         good = finite(rows)
+        if self._modules:
+            for module in self._modules:
+                rows = module(rows)
+            good &= finite(rows)
         rows = rows.masked_fill(~good[:, None], 0.0)
         return Made(finish(rows, part.form), good)

@@ -5,7 +5,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.layers.attention import Attention, TorchAttention, choose
 from tulip_rose.rose.layers.block import Block, PostNormBlock
 from tulip_rose.rose.layers.embedding import Embedding, TorchEmbedding
@@ -16,8 +15,11 @@ from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeN
 from tulip_rose.rose.layers.native_block import NativePostNorm
 from tulip_rose.rose.layers.native_ends import NativeEmbedding, NativeHead
 from tulip_rose.rose.layers.norm import Norm, TorchNorm, TorchRmsNorm
+from tulip_rose.rose.layers.places import Place, in_order
 from tulip_rose.rose.layers.rope import Heads, TorchTurner, Turner
 from tulip_rose.rose.native.library import Team
+from tulip_rose.rose.pooling_words import Poolings
+from tulip_rose.rose.rows.row_module import RowModule
 
 
 class Kit(Protocol):
@@ -42,11 +44,11 @@ class Kit(Protocol):
     def turner(self, heads: Heads) -> Turner:
         """What norms and turns queries and keys."""
 
-    def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
-        """The first states; tables [vocabulary, H] and [positions, H], and a norm that this kit has made."""
+    def embedding(self, words: Tensor, places: Tensor, norm: Norm, place: Place = in_order) -> Embedding:
+        """The first states; tables [vocabulary, H] and [places, H], and a norm that this kit has made."""
 
-    def head(self, pooling: Pooling) -> Head:
-        """The rows."""
+    def head(self, poolings: Poolings, rows: tuple[RowModule, ...] = ()) -> Head:
+        """Dense rows: pooled, then through these modules, in their order."""
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """The block of these parts, which this kit has made, in the fewest steps that there are."""
@@ -84,13 +86,13 @@ class TorchKit:
         """See `Kit`."""
         return TorchTurner(heads)
 
-    def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
+    def embedding(self, words: Tensor, places: Tensor, norm: Norm, place: Place = in_order) -> Embedding:
         """See `Kit`."""
-        return TorchEmbedding(words, positions, norm)
+        return TorchEmbedding(words, places, norm, place)
 
-    def head(self, pooling: Pooling) -> Head:
+    def head(self, poolings: Poolings, rows: tuple[RowModule, ...] = ()) -> Head:
         """See `Kit`."""
-        return TorchHead(pooling)
+        return TorchHead(poolings, rows)
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """See `Kit`."""
@@ -135,13 +137,14 @@ class NativeKit:
         """See `Kit`."""
         return TorchTurner(heads)
 
-    def embedding(self, words: Tensor, positions: Tensor, norm: Norm) -> Embedding:
+    def embedding(self, words: Tensor, places: Tensor, norm: Norm, place: Place = in_order) -> Embedding:
         """See `Kit`."""
-        return NativeEmbedding(self._team, words, positions, norm)
+        return NativeEmbedding(self._team, words, places, norm, place)
 
-    def head(self, pooling: Pooling) -> Head:
+    def head(self, poolings: Poolings, rows: tuple[RowModule, ...] = ()) -> Head:
         """See `Kit`."""
-        return NativeHead(self._team, pooling, TorchHead(pooling))
+        plain = TorchHead(poolings, rows)
+        return NativeHead(self._team, poolings[0], plain) if NativeHead.serves(poolings, rows) else plain
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """See `Kit`."""

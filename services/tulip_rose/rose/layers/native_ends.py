@@ -6,12 +6,13 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.facts import Pooling
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.native import NativeNorm, wide
 from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.layers.places import Place
 from tulip_rose.rose.native.library import Form, Tables, Team, byref
+from tulip_rose.rose.pooling_words import Pooling, Poolings
+from tulip_rose.rose.rows.row_module import RowModule
 from tulip_rose.sequence import VectorType
 
 _POOLINGS = {Pooling.MEAN: 0, Pooling.CLS: 1, Pooling.LAST_TOKEN: 2}
@@ -51,6 +52,11 @@ class NativeHead:
         self._team, self._kernels = team, team.kernels
         self._pooling = _POOLINGS[pooling]
         self._other = other
+
+    @staticmethod
+    def serves(poolings: Poolings, rows: tuple[RowModule, ...]) -> bool:
+        """Whether the kernel can: one pooling that it has, and nothing between pooling and the form."""
+        return len(poolings) == 1 and poolings[0] in _POOLINGS and not rows
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""

@@ -1,0 +1,1 @@
+"""What pooled rows go through before they are cut, normalised and quantised."""
