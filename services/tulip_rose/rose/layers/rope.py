@@ -48,6 +48,11 @@ class Heads:
     epsilon: float = 0.0
 
     @property
+    def attended(self) -> int:
+        """Values of a token after attention."""
+        return self.queries * self.size
+
+    @property
     def turned(self) -> int:
         """Values of a token that are turned."""
         return (self.queries + self.keys) * self.size

@@ -66,12 +66,12 @@ def _block(config: Config, take: Taker, name: str, kit: Kit, mask: Mask) -> PreN
     hidden, inner, size = (config.integer(key) for key in ("hidden_size", "intermediate_size", "head_dim"))
     epsilon = config.number("rms_norm_eps", 1e-6)
     attention = decoder_attention(config, take, kit, f"{name}.self_attn", mask, scale=size**-0.5)
-    width, bias = config.integer("num_attention_heads") * size, bool(config.values.get("attention_bias"))
+    bias = bool(config.values.get("attention_bias"))
     gate = [f"{name}.mlp.{part}_proj" for part in ("gate", "up")]
     return PreNormBlock(
         attention_norm=take.rms_norm(f"{name}.input_layernorm", hidden, epsilon),
         attention=attention,
-        out=take.linear([f"{name}.self_attn.o_proj"], hidden, width, bias=bias),
+        out=take.linear([f"{name}.self_attn.o_proj"], hidden, attention.heads.attended, bias=bias),
         feed_norm=take.rms_norm(f"{name}.post_attention_layernorm", hidden, epsilon),
         feed=take.gated(gate, inner, hidden, Activation.SILU, bias=False),
         down=take.linear([f"{name}.mlp.down_proj"], hidden, inner, bias=False),

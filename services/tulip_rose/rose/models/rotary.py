@@ -72,9 +72,7 @@ def attention_heads(config: Config, size: int) -> Heads:
     queries = config.integer("num_attention_heads")
     keys = config.integer("num_key_value_heads", queries)
     if queries % keys:
-        raise LoadError(
-            f"{config.where}: num_key_value_heads {keys} does not divide num_attention_heads {queries}"
-        )
+        raise LoadError(f"{config.where}: num_key_value_heads {keys} does not divide num_attention_heads {queries}")
     if size % 2:
         raise LoadError(f"{config.where}: head_dim {size} is odd, rotary positions turn pairs")
     return Heads(queries, keys, size)
