@@ -55,10 +55,41 @@ class Weights:
         Raises:
             LoadError: missing, of another shape, or not of floating point.
         """
-        name = self._prefix + name
+        return self.take_whole(self._prefix + name, shape, self._dtype)
+
+    def take_whole(self, name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+        """As `take`, by the whole name that stands in the file, for what lies around the base model.
+
+        Args:
+            name: no prefix is put before it.
+            shape: that it has.
+            dtype: what is returned; heads are computed in float32 whatever the model is.
+        """
+        self._slice(name, shape)
+        tensor: Tensor = self._files.pop(name)[0].get_tensor(name).to(dtype)
+        return tensor
+
+    def rows(self, name: str, rows: list[int], shape: tuple[int, int]) -> Tensor:
+        """Some rows of a table in float32, by its whole name; the tensor can still be taken.
+
+        Raises:
+            LoadError: as `take`, or there is no such row.
+        """
+        piece = self._slice(name, shape)
+        wrong = [row for row in rows if not 0 <= row < shape[0]]
+        if wrong:
+            raise LoadError(f"{self._files[name][1]}: tensor {name} has rows 0 to {shape[0] - 1}, not {wrong[0]}")
+        return torch.stack([piece[row] for row in rows]).float()
+
+    def has(self, name: str) -> bool:
+        """Whether a tensor of that whole name is left."""
+        return name in self._files
+
+    def _slice(self, name: str, shape: tuple[int, ...]) -> Any:
+        """The tensor, not yet read, once it is known to be as it should."""
         if name not in self._files:
             raise LoadError(f"weights: tensor {name} is missing")
-        file, path = self._files.pop(name)
+        file, path = self._files[name]
         piece = file.get_slice(name)
         if tuple(piece.get_shape()) != shape:
             raise LoadError(f"{path}: tensor {name} has shape {piece.get_shape()}, config.json asks for {list(shape)}")
@@ -66,8 +97,7 @@ class Weights:
             raise LoadError(
                 f"{path}: tensor {name} is {piece.get_dtype()}, expected one of {', '.join(sorted(_FLOATS))}"
             )
-        tensor: Tensor = file.get_tensor(name).to(self._dtype)
-        return tensor
+        return piece
 
     def finish(self, unused: Iterable[str] = ()) -> None:
         """Check that nothing is left.
