@@ -21,6 +21,16 @@ class Card:
     """Ids are 0 to one less."""
     max_batch_tokens: int
     max_queued_tokens: int
+    task: str = "embed"
+    """`embed` or `score`."""
+    labels: tuple[str, ...] = ()
+    """Of a model that scores: what each value of a row stands for."""
+    pooling: str = ""
+    """As in `spec.embedding`, e.g. `mean` or `cls+mean`."""
+    normalize: bool = False
+    """Whether vectors have unit norm where nobody says."""
+    dtype: str = ""
+    """float32 or bfloat16."""
 
 
 def card_of(info: pb.InfoResponse) -> Card:
@@ -40,4 +50,9 @@ def card_of(info: pb.InfoResponse) -> Card:
         vocabulary_size=info.vocabulary_size,
         max_batch_tokens=info.max_batch_tokens,
         max_queued_tokens=info.max_queued_tokens,
+        task=info.task or "embed",
+        labels=tuple(info.labels),
+        pooling=info.pooling,
+        normalize=info.normalize,
+        dtype=info.dtype,
     )
