@@ -57,16 +57,20 @@ class Weights:
         """
         return self.take_whole(self._prefix + name, shape, self._dtype)
 
-    def take_whole(self, name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
+    def take_whole(
+        self, name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32, *, keep: bool = False
+    ) -> Tensor:
         """As `take`, by the whole name that stands in the file, for what lies around the base model.
 
         Args:
             name: no prefix is put before it.
             shape: that it has.
             dtype: what is returned; heads are computed in float32 whatever the model is.
+            keep: leave it for another taker: a table that two layers share.
         """
         self._slice(name, shape)
-        tensor: Tensor = self._files.pop(name)[0].get_tensor(name).to(dtype)
+        file, _ = self._files[name] if keep else self._files.pop(name)
+        tensor: Tensor = file.get_tensor(name).to(dtype)
         return tensor
 
     def rows(self, name: str, rows: list[int], shape: tuple[int, int]) -> Tensor:
@@ -98,6 +102,11 @@ class Weights:
                 f"{path}: tensor {name} is {piece.get_dtype()}, expected one of {', '.join(sorted(_FLOATS))}"
             )
         return piece
+
+    def forget(self, pattern: str) -> None:
+        """Leave out the tensors whose whole names match: parts of a checkpoint that nothing needs."""
+        for name in [name for name in self._files if re.fullmatch(pattern, name)]:
+            del self._files[name]
 
     def finish(self, unused: Iterable[str] = ()) -> None:
         """Check that nothing is left.
