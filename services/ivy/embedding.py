@@ -12,11 +12,21 @@ from typing import Any
 
 from ivy.errors import ConfigError
 
-TRUNCATIONS = ("error", "end", "start")
+TRUNCATIONS = ("error", "end", "start", "chunk")
 MAX_FILE_BYTES = 1024 * 1024
 
 _FOR_THE_ENGINE = frozenset({"pooling", "normalize", "dimensions", "maxInputTokens"})
-_KNOWN = frozenset({"truncation", "prompts", "defaultPrompt"}) | _FOR_THE_ENGINE
+_KNOWN = frozenset({"documentWindows", "lateChunking", "truncation", "prompts", "defaultPrompt"}) | _FOR_THE_ENGINE
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWindows:
+    """How a document of chunks that is longer than the model reads is split."""
+
+    tokens: int | None = None
+    """Of a window, special tokens included; None: the longest input of the model."""
+    overlap_tokens: int | None = None
+    """That a window shares with the one before; None: an eighth of a window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,9 @@ class EmbeddingRules:
     """Texts that go before an input, by name."""
     default_prompt: str | None = None
     """The name of the one that is taken when the caller asks for none."""
+    late_chunking: bool = False
+    """Whether the chunks of a document may be embedded in one pass by a model that was not trained for it."""
+    document_windows: DocumentWindows = DocumentWindows()
 
 
 def read_rules(path: Path) -> EmbeddingRules:
@@ -76,7 +89,13 @@ def rules_of(spec: Any) -> EmbeddingRules:
     truncation = spec.get("truncation")
     if truncation is not None and truncation not in TRUNCATIONS:
         raise ConfigError(f"truncation {truncation!r} is not one of {', '.join(TRUNCATIONS)}")
-    return EmbeddingRules(truncation, prompts_of("prompts", spec.get("prompts")), _name(spec.get("defaultPrompt")))
+    return EmbeddingRules(
+        truncation,
+        prompts_of("prompts", spec.get("prompts")),
+        _name(spec.get("defaultPrompt")),
+        _flag("lateChunking", spec.get("lateChunking")),
+        _windows(spec.get("documentWindows")),
+    )
 
 
 def prompts_of(field: str, value: Any) -> dict[str, str] | None:
@@ -96,3 +115,26 @@ def _name(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise ConfigError(f"defaultPrompt {value!r} is not a name")
+
+
+def _flag(field: str, value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise ConfigError(f"{field} {value!r} is not true or false")
+
+
+def _windows(value: Any) -> DocumentWindows:
+    if value is None:
+        return DocumentWindows()
+    if not isinstance(value, dict) or set(value) - {"tokens", "overlapTokens"}:
+        raise ConfigError('documentWindows is not of the form {"tokens": ..., "overlapTokens": ...}')
+    tokens, overlap = (_count(f"documentWindows.{field}", value.get(field)) for field in ("tokens", "overlapTokens"))
+    if tokens is not None and overlap is not None and overlap >= tokens:
+        raise ConfigError(f"documentWindows.overlapTokens {overlap} is not below its tokens, {tokens}")
+    return DocumentWindows(tokens, overlap)
+
+
+def _count(field: str, value: Any) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise ConfigError(f"{field} {value!r} is not a whole number")

@@ -14,7 +14,7 @@ from tulip_rose.tulip.errors import ConfigError
 POOLINGS = ("cls", "mean", "lastToken")
 MAX_FILE_BYTES = 1024 * 1024
 
-_FOR_THE_GATEWAY = frozenset({"truncation", "prompts", "defaultPrompt"})
+_FOR_THE_GATEWAY = frozenset({"documentWindows", "lateChunking", "truncation", "prompts", "defaultPrompt"})
 _KNOWN = frozenset({"pooling", "normalize", "dimensions", "maxInputTokens"}) | _FOR_THE_GATEWAY
 
 
