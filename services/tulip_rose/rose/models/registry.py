@@ -4,14 +4,36 @@ from typing import Any
 
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.models.bert import Bert
+from tulip_rose.rose.models.distilbert import DistilBert
+from tulip_rose.rose.models.gemma3 import Gemma3
 from tulip_rose.rose.models.model import ModelType
+from tulip_rose.rose.models.modernbert import ModernBert
+from tulip_rose.rose.models.mpnet import MPNet
 from tulip_rose.rose.models.qwen3 import Qwen3
+from tulip_rose.rose.models.roberta import Roberta
+from tulip_rose.rose.models.within import Within
+
+_BERT_HEADS, _LM_HEAD, _DISTIL_HEAD = r"cls\..*", r"lm_head\..*", r"vocab_(transform|layer_norm|projector)\..*"
 
 _KNOWN: dict[str, ModelType] = {
+    "BertForMaskedLM": Within(Bert, _BERT_HEADS),
+    "BertForPreTraining": Within(Bert, _BERT_HEADS),
     "BertModel": Bert,
+    "CamembertForMaskedLM": Within(Roberta, _LM_HEAD),
+    "CamembertModel": Roberta,
+    "DistilBertForMaskedLM": Within(DistilBert, _DISTIL_HEAD),
+    "DistilBertModel": DistilBert,
+    "Gemma3TextModel": Gemma3,
+    "MPNetForMaskedLM": Within(MPNet, _LM_HEAD),
+    "MPNetModel": MPNet,
+    "ModernBertModel": ModernBert,
     "PPLXQwen3ContextualModel": Qwen3,
     "PPLXQwen3Model": Qwen3,
     "Qwen3Model": Qwen3,
+    "RobertaForMaskedLM": Within(Roberta, _LM_HEAD),
+    "RobertaModel": Roberta,
+    "XLMRobertaForMaskedLM": Within(Roberta, _LM_HEAD),
+    "XLMRobertaModel": Roberta,
 }
 
 
