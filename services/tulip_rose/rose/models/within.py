@@ -1,7 +1,5 @@
 """`Within`: a base model in the checkpoint of a class that puts a head on it, where the head is not wanted."""
 
-from dataclasses import dataclass
-
 import torch
 
 from tulip_rose.rose.layers.kit import Kit
@@ -9,20 +7,15 @@ from tulip_rose.rose.models.model import Config, Model, ModelType
 from tulip_rose.rose.weights import Weights
 
 
-@dataclass(frozen=True, slots=True)
 class Within:
     """See `ModelType`."""
 
-    base: ModelType
-    head: str
-    """Matches the whole names of the head's tensors."""
-
-    @property
-    def prefix(self) -> str:
-        """See `ModelType`."""
-        return self.base.prefix
+    def __init__(self, base: ModelType, head: str) -> None:
+        """Take the type of the base model, and a pattern of the whole names of the head's tensors."""
+        self.prefix = base.prefix
+        self._base, self._head = base, head
 
     def __call__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> Model:
         """See `ModelType`."""
-        weights.forget(self.head)
-        return self.base(config, weights, kit, device)
+        weights.forget(self._head)
+        return self._base(config, weights, kit, device)
