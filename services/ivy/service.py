@@ -1,8 +1,7 @@
 """`EmbeddingService`: the road of one request, from what was asked to rows. Knows no HTTP and no JSON."""
 
-import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,8 @@ from trellis_wire.v1.packing import PackingError, pack_ids, unpack_rows
 
 from ivy.admission import Admission
 from ivy.api.request import EmbeddingsRequest, Encoding
-from ivy.chunks import Chunk, merge, split
+from ivy.calls import Call, Calls
+from ivy.chunks import Chunk, merge
 from ivy.client.card import Card
 from ivy.client.engines import Engines
 from ivy.config import Config
@@ -23,10 +23,6 @@ from ivy.prompts import Prompts, model_and_role
 from ivy.timing import Timing
 from ivy.tokenize.pool import TokenizerPool, cut_all
 from ivy.tokenize.truncation import Truncation
-
-CALLS_PER_ENGINE = 2
-"""Of one request at a time: one that is worked on and the next one ready. More would only fill an engine's queue in
-front of everybody else."""
 
 _VECTOR_TYPES = {
     Encoding.FLOAT: pb.VECTOR_TYPE_FLOAT32,
@@ -61,6 +57,7 @@ class EmbeddingService:
         self._prompts = prompts
         self._pool = pool
         self._engines = engines
+        self._calls = Calls(engines, config.chunk_tokens)
         self._admission = admission
         self._metrics = metrics
         self._default_truncation = _TRUNCATIONS[config.embedding.truncation]
@@ -110,29 +107,15 @@ class EmbeddingService:
         timing: Timing,
         deadline: float,
     ) -> NDArray[Any]:
-        """Ask for all chunks, a few at a time, and put their rows together."""
-        chunks = split(inputs, chunk_budget(self._config.chunk_tokens, cards))
-        if len(chunks) == 1:
-            return await self._chunk_rows(request, chunks[0], cards[0], timing, deadline)
-        window = asyncio.Semaphore(CALLS_PER_ENGINE * len(cards))
-
-        async def in_window(chunk: Chunk) -> NDArray[Any]:
-            async with window:
-                return await self._chunk_rows(request, chunk, cards[0], timing, deadline)
-
-        return merge(chunks, await together([in_window(chunk) for chunk in chunks]))
-
-    async def _chunk_rows(
-        self, request: EmbeddingsRequest, chunk: Chunk, card: Card, timing: Timing, deadline: float
-    ) -> NDArray[Any]:
-        timeout_s = deadline - time.monotonic()
-        if timeout_s <= 0:
-            raise TimeoutError
-        asked = chunk_request(request, chunk, card)
-        answer = await self._engines.embed(asked, chunk.tokens, timeout_s)
-        timing.queue_s = max(timing.queue_s, answer.queue_ms / 1000)
-        timing.forward_s = max(timing.forward_s, answer.forward_ms / 1000)
-        return rows_of(answer, asked, len(chunk.inputs), request.dimensions or card.dimensions)
+        """Ask for all chunks, and put their rows together."""
+        card = cards[0]
+        dimensions = request.dimensions or card.dimensions
+        call = Call(
+            lambda chunk: chunk_request(request, chunk, card),
+            lambda chunk, asked, answer: rows_of(answer, asked, len(chunk.inputs), dimensions),
+        )
+        answers = await self._calls.answers(inputs, call, cards, timing, deadline)
+        return merge([chunk for chunk, _ in answers], [rows for _, rows in answers])
 
 
 def estimate(request: EmbeddingsRequest, prompt: str, max_tokens: int) -> int:
@@ -147,12 +130,6 @@ def estimate(request: EmbeddingsRequest, prompt: str, max_tokens: int) -> int:
     return sum(
         min(extra + (len(text) // 4 if text.isascii() else len(text) // 2), max_tokens) for text in request.texts
     )
-
-
-def chunk_budget(asked: int, cards: Sequence[Card]) -> int:
-    """Tokens of one call: as asked, else one batch; never more than an engine may queue."""
-    batch = min(card.max_batch_tokens for card in cards)
-    return min(asked or batch, *(card.max_queued_tokens for card in cards))
 
 
 def chunk_request(request: EmbeddingsRequest, chunk: Chunk, card: Card) -> pb.EmbedRequest:
@@ -182,16 +159,6 @@ def rows_of(answer: pb.EmbedResponse, asked: pb.EmbedRequest, count: int, dimens
         return unpack_rows(answer.rows, count, asked.vector_type, dimensions)
     except PackingError as error:
         raise EngineFailed from error
-
-
-async def together(calls: Sequence[Coroutine[Any, Any, NDArray[Any]]]) -> list[NDArray[Any]]:
-    """Await all calls; when one fails, or the caller is gone, the others are cancelled."""
-    tasks = [asyncio.create_task(call) for call in calls]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def _check(request: EmbeddingsRequest, card: Card) -> None:

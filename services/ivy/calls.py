@@ -1,0 +1,102 @@
+"""`Calls`: sequences to answers of engines, chunk by chunk, a few at a time. Knows no HTTP and not what is asked."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from trellis_wire.v1 import embedding_pb2 as pb
+
+from ivy.chunks import Chunk, split
+from ivy.client.card import Card
+from ivy.client.engines import Engines
+from ivy.timing import Timing
+
+CALLS_PER_ENGINE = 2
+"""Of one request at a time: one that is worked on and the next one ready. More would only fill an engine's queue in
+front of everybody else."""
+
+
+_Read = TypeVar("_Read")
+_Done = TypeVar("_Done")
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[_Read]):
+    """What is asked with each chunk, and what is made of the answer."""
+
+    ask: Callable[[Chunk], pb.EmbedRequest]
+    """Its digest says which engines may answer."""
+    read: Callable[[Chunk, pb.EmbedRequest, pb.EmbedResponse], _Read]
+    """May raise: then the chunks that are under way are given up."""
+
+
+class Calls:
+    """Asks engines for all sequences of a request."""
+
+    def __init__(self, engines: Engines, chunk_tokens: int) -> None:
+        self._engines = engines
+        self._chunk_tokens = chunk_tokens
+
+    async def answers(
+        self,
+        sequences: Sequence[Sequence[int]],
+        call: Call[_Read],
+        cards: Sequence[Card],
+        timing: Timing,
+        deadline: float,
+    ) -> list[tuple[Chunk, _Read]]:
+        """Ask for all sequences, or fail with the first chunk that fails.
+
+        Args:
+            sequences: token ids, in the order of the request.
+            call: how a chunk is asked for and read.
+            cards: of the engines that may.
+            timing: is told how long the engines took.
+            deadline: on the clock of `time.monotonic`.
+
+        Returns:
+            Each chunk, in the order of the sequences, and what was read of its answer.
+
+        Raises:
+            NoEngine: none is ready.
+            TimeoutError: the deadline has passed.
+            grpc.RpcError: an engine failed.
+        """
+        chunks = split(sequences, chunk_budget(self._chunk_tokens, cards))
+        if len(chunks) == 1:
+            return [await self._answer(chunks[0], call, timing, deadline)]
+        window = asyncio.Semaphore(CALLS_PER_ENGINE * len(cards))
+
+        async def in_window(chunk: Chunk) -> tuple[Chunk, _Read]:
+            async with window:
+                return await self._answer(chunk, call, timing, deadline)
+
+        return await together([in_window(chunk) for chunk in chunks])
+
+    async def _answer(self, chunk: Chunk, call: Call[_Read], timing: Timing, deadline: float) -> tuple[Chunk, _Read]:
+        timeout_s = deadline - time.monotonic()
+        if timeout_s <= 0:
+            raise TimeoutError
+        asked = call.ask(chunk)
+        answer = await self._engines.embed(asked, chunk.tokens, timeout_s)
+        timing.queue_s = max(timing.queue_s, answer.queue_ms / 1000)
+        timing.forward_s = max(timing.forward_s, answer.forward_ms / 1000)
+        return chunk, call.read(chunk, asked, answer)
+
+
+def chunk_budget(asked: int, cards: Sequence[Card]) -> int:
+    """Tokens of one call: as asked, else one batch; never more than an engine may queue."""
+    batch = min(card.max_batch_tokens for card in cards)
+    return min(asked or batch, *(card.max_queued_tokens for card in cards))
+
+
+async def together(calls: Sequence[Coroutine[Any, Any, _Done]]) -> list[_Done]:
+    """Await all calls; when one fails, or the caller is gone, the others are cancelled."""
+    tasks = [asyncio.create_task(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
