@@ -14,25 +14,36 @@ from tulip_rose.rose.models.roberta import Roberta
 from tulip_rose.rose.models.within import Within
 
 _BERT_HEADS, _LM_HEAD, _DISTIL_HEAD = r"cls\..*", r"lm_head\..*", r"vocab_(transform|layer_norm|projector)\..*"
+_CLASSIFIER = r"(pre_)?classifier\.((dense|out_proj)\.)?(weight|bias)"
+_MODERN_CLASSIFIER, _SCORE = r"(head\.(dense|norm)|classifier)\.(weight|bias)", r"score\.weight"
 
 _KNOWN: dict[str, ModelType] = {
     "BertForMaskedLM": Within(Bert, _BERT_HEADS),
     "BertForPreTraining": Within(Bert, _BERT_HEADS),
+    "BertForSequenceClassification": Within(Bert, _CLASSIFIER),
     "BertModel": Bert,
     "CamembertForMaskedLM": Within(Roberta, _LM_HEAD),
+    "CamembertForSequenceClassification": Within(Roberta, _CLASSIFIER),
     "CamembertModel": Roberta,
     "DistilBertForMaskedLM": Within(DistilBert, _DISTIL_HEAD),
+    "DistilBertForSequenceClassification": Within(DistilBert, _CLASSIFIER),
     "DistilBertModel": DistilBert,
     "Gemma3TextModel": Gemma3,
     "MPNetForMaskedLM": Within(MPNet, _LM_HEAD),
+    "MPNetForSequenceClassification": Within(MPNet, _CLASSIFIER),
     "MPNetModel": MPNet,
+    "ModernBertForSequenceClassification": Within(ModernBert, _MODERN_CLASSIFIER),
     "ModernBertModel": ModernBert,
     "PPLXQwen3ContextualModel": Qwen3,
     "PPLXQwen3Model": Qwen3,
+    "Qwen3ForCausalLM": Within(Qwen3, _LM_HEAD),
+    "Qwen3ForSequenceClassification": Within(Qwen3, _SCORE),
     "Qwen3Model": Qwen3,
     "RobertaForMaskedLM": Within(Roberta, _LM_HEAD),
+    "RobertaForSequenceClassification": Within(Roberta, _CLASSIFIER),
     "RobertaModel": Roberta,
     "XLMRobertaForMaskedLM": Within(Roberta, _LM_HEAD),
+    "XLMRobertaForSequenceClassification": Within(Roberta, _CLASSIFIER),
     "XLMRobertaModel": Roberta,
 }
 
