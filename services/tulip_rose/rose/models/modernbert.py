@@ -5,15 +5,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from tulip_rose.rose.batch import Batch
-from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.norm import Norm
-from tulip_rose.rose.layers.rope import Heads, Rope
+from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import PreNormBlock, RotaryAttention
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import FULL, SLIDING, layer_types, rope_base
+from tulip_rose.rose.models.rotary import FULL, SLIDING, layer_types, rope_base, whole_heads
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -55,15 +54,8 @@ def _norm(config: Config, take: Taker, name: str) -> Norm:
     return take.norm(name, config.integer("hidden_size"), config.number("norm_eps", 1e-5), bias=bias)
 
 
-def _heads(config: Config) -> Heads:
-    hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
-    if hidden % (2 * heads):
-        raise LoadError(f"{config.where}: num_attention_heads {heads} does not make even heads of {hidden} values")
-    return Heads(heads, heads, hidden // heads)
-
-
 def _rope(config: Config, kind: str, positions: int, device: torch.device) -> Rope:
-    return Rope(rope_base(config, *_OLD_BASES[kind], kind), _heads(config).size, positions, device)
+    return Rope(rope_base(config, *_OLD_BASES[kind], kind), whole_heads(config).size, positions, device)
 
 
 def _mask(config: Config, kind: str) -> Mask:
@@ -72,7 +64,7 @@ def _mask(config: Config, kind: str) -> Mask:
 
 
 def _block(config: Config, take: Taker, index: int, kit: Kit, mask: Mask) -> PreNormBlock:
-    name, heads = f"layers.{index}", _heads(config)
+    name, heads = f"layers.{index}", whole_heads(config)
     hidden, inner = config.integer("hidden_size"), config.integer("intermediate_size")
     attention_bias, bias = (bool(config.demand(key, False, True)) for key in ("attention_bias", "mlp_bias"))
     activation = _ACTIVATIONS[config.demand("hidden_activation", *_ACTIVATIONS)]

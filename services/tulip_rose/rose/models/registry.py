@@ -9,6 +9,7 @@ from tulip_rose.rose.models.gemma3 import Gemma3
 from tulip_rose.rose.models.model import ModelType
 from tulip_rose.rose.models.modernbert import ModernBert
 from tulip_rose.rose.models.mpnet import MPNet
+from tulip_rose.rose.models.nomic import NomicBert
 from tulip_rose.rose.models.qwen3 import Qwen3
 from tulip_rose.rose.models.roberta import Roberta
 from tulip_rose.rose.models.within import Within
@@ -16,6 +17,7 @@ from tulip_rose.rose.models.within import Within
 _BERT_HEADS, _LM_HEAD, _DISTIL_HEAD = r"cls\..*", r"lm_head\..*", r"vocab_(transform|layer_norm|projector)\..*"
 _CLASSIFIER = r"(pre_)?classifier\.((dense|out_proj)\.)?(weight|bias)"
 _MODERN_CLASSIFIER, _SCORE = r"(head\.(dense|norm)|classifier)\.(weight|bias)", r"score\.weight"
+_MODERN_HEAD = r"(head|decoder)\..*"
 
 _KNOWN: dict[str, ModelType] = {
     "BertForMaskedLM": Within(Bert, _BERT_HEADS),
@@ -32,8 +34,10 @@ _KNOWN: dict[str, ModelType] = {
     "MPNetForMaskedLM": Within(MPNet, _LM_HEAD),
     "MPNetForSequenceClassification": Within(MPNet, _CLASSIFIER),
     "MPNetModel": MPNet,
+    "ModernBertForMaskedLM": Within(ModernBert, _MODERN_HEAD),
     "ModernBertForSequenceClassification": Within(ModernBert, _MODERN_CLASSIFIER),
     "ModernBertModel": ModernBert,
+    "NomicBertModel": NomicBert,
     "PPLXQwen3ContextualModel": Qwen3,
     "PPLXQwen3Model": Qwen3,
     "Qwen3ForCausalLM": Within(Qwen3, _LM_HEAD),

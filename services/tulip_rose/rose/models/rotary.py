@@ -78,6 +78,18 @@ def attention_heads(config: Config, size: int) -> Heads:
     return Heads(queries, keys, size)
 
 
+def whole_heads(config: Config) -> Heads:
+    """Heads that divide the hidden size among them, each with keys of its own.
+
+    Raises:
+        LoadError: they cannot, or a head has no pairs to turn.
+    """
+    hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
+    if hidden % (2 * heads):
+        raise LoadError(f"{config.where}: num_attention_heads {heads} does not make even heads of {hidden} values")
+    return Heads(heads, heads, hidden // heads)
+
+
 def decoder_attention(
     config: Config, take: Taker, kit: Kit, name: str, mask: Mask, *, scale: float, plus: float = 0.0
 ) -> RotaryAttention:
