@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -6,6 +7,7 @@ from torch import Tensor
 from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.layers.attention import Mask, TorchAttention, choose
+from tulip_rose.rose.layers.bias import Bias
 from tulip_rose.rose.layers.kit import Kit
 
 SHORT = Ragged.of([1, 5, 5, 5, 9])
@@ -13,6 +15,9 @@ LONG = Ragged.of([1, 2, 15, 16, 16, 17, 23, 24, 25, 70, 200])
 """Around blocks of sixteen keys and of 24 queries."""
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
 MASKS = [Mask(), Mask(causal=True), Mask(window=(2, 2)), Mask(causal=True, window=(3, 3)), Mask(window=(100, 100))]
+REACH = 210
+BIAS = Bias(torch.randn(4, 2 * REACH + 1, generator=torch.Generator().manual_seed(4)))
+LEANING = [replace(mask, bias=BIAS) for mask in MASKS]
 
 
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
@@ -27,6 +32,9 @@ def by_definition(q: Tensor, k: Tensor, v: Tensor, mask: Mask, scale: float) -> 
     seen = torch.tensor([[sees(i, j, mask) for j in range(length)] for i in range(length)])
     k, v = k.repeat_interleave(share, 1), v.repeat_interleave(share, 1)
     logits = torch.einsum("ihd,jhd->hij", q.double(), k.double()) * scale
+    if mask.bias is not None:
+        distances = torch.tensor([[j - i for j in range(length)] for i in range(length)])
+        logits += mask.bias.by_distance.double()[:, distances + REACH]
     weights = logits.masked_fill(~seen, float("-inf")).softmax(-1)
     return torch.einsum("hij,jhd->ihd", weights, v.double()).flatten(1)
 
@@ -40,7 +48,7 @@ def random(tokens: int, heads: int, size: int, dtype: torch.dtype) -> Tensor:
     return torch.randn(tokens, heads, size).to(dtype)
 
 
-@pytest.mark.parametrize("mask", MASKS, ids=str)
+@pytest.mark.parametrize("mask", MASKS + LEANING, ids=str)
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])
 @pytest.mark.parametrize("size", [8, 16, 80])
 def test_attention_equals_its_definition_in_each_sequence_alone(

@@ -32,7 +32,9 @@ def wide(dtype: torch.dtype) -> int:
 def shape_of(heads: int, kv_heads: int, size: int, mask: Mask, scale: float) -> Heads:
     """How the kernels are told what attention is to be."""
     left, right = mask.window or (_UNSEEN, _UNSEEN)
-    return Heads(heads, heads // kv_heads, size, left, 0 if mask.causal else right, scale)
+    bias = mask.bias
+    address, reach = (None, 0) if bias is None else (bias.by_distance.data_ptr(), bias.reach)
+    return Heads(heads, heads // kv_heads, size, left, 0 if mask.causal else right, scale, address, reach)
 
 
 class NativeLinear:
@@ -102,7 +104,7 @@ class NativeAttention:
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
         rows, heads, size = q.shape
-        if size % LANES or mask.bias is not None:
+        if size % LANES:
             return self._other(q, k, v, ragged, mask, scale)
         out = torch.empty((rows, heads * size), dtype=q.dtype)
         shape = shape_of(heads, k.shape[1], size, mask, scale)

@@ -29,7 +29,7 @@ class NativePostNorm:
         """Whether these parts can be one call."""
         layers = (parts.qkv, parts.out, parts.up, parts.down)
         native = isinstance(parts.attention, NativeAttention) and all(isinstance(x, NativeLinear) for x in layers)
-        return native and parts.size % LANES == 0 and parts.mask.bias is None
+        return native and parts.size % LANES == 0
 
     def __call__(self, x: Tensor, ragged: Ragged) -> Tensor:
         """See `Block`."""

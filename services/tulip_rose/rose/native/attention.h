@@ -1,4 +1,4 @@
-// Attention in each sequence alone: softmax(q kᵀ · scale) v.
+// Attention in each sequence alone: softmax(q kᵀ · scale + bias) v.
 //
 // A part is one sequence and one head of k and v: its k and v are packed once, then the queries go by in blocks of rows.
 
@@ -11,6 +11,12 @@ struct Window {
     long left, right;  // tokens that a query sees on either side of itself
 };
 
+// What is added to logits by the distance from query to key, distances -reach … reach of each head of queries; or null.
+struct Bias {
+    const float* by_distance;
+    long reach;
+};
+
 template <class T>
 struct AttentionJob {
     const T *q, *k, *v;
@@ -20,6 +26,7 @@ struct AttentionJob {
     long heads, shared, size;  // `shared` query heads use one head of k and v
     Window window;
     float scale;
+    Bias bias;
 };
 
 constexpr long kQueryRows = 4 * kTileRows;
@@ -161,6 +168,16 @@ void mix(const AttentionJob<T>& job, const Desk<T>& desk, Sequence own, long hea
     }
 }
 
+// Scores of one query, keys [from, until) of a row that begins at key `low`, times the scale, plus the bias.
+inline void lean(float* scores, long low, long from, long until, float scale, const float* bias) {
+    for (long key = from; key < until; key += kLanes) {
+        const __mmask16 lanes = first(until - key);
+        const __m512 row = _mm512_maskz_loadu_ps(lanes, scores + key - low);
+        const __m512 added = _mm512_maskz_loadu_ps(lanes, bias + key);
+        _mm512_mask_storeu_ps(scores + key - low, lanes, _mm512_fmadd_ps(row, _mm512_set1_ps(scale), added));
+    }
+}
+
 // Queries [begin, begin + rows) of one head.
 template <class T>
 void attend(const AttentionJob<T>& job, const Desk<T>& desk, Sequence own, long head, long begin, long rows) {
@@ -168,11 +185,16 @@ void attend(const AttentionJob<T>& job, const Desk<T>& desk, Sequence own, long 
     const auto until = [&](long query) { return std::min(own.length, query + job.window.right + 1); };
     const Seen seen{from(begin) / kLanes * kLanes, padded(until(begin + rows - 1))};
     score(job, desk, own, head, begin, rows, seen);
+    const Bias bias = job.bias;
     float totals[kQueryRows];
     for (long row = 0; row < rows; ++row) {
+        const long query = begin + row, low = from(query), high = until(query);
         float* scores = desk.scores + row * padded(own.length);
-        totals[row] = soften<T>(scores, seen.high - seen.low, from(begin + row) - seen.low,
-                                until(begin + row) - seen.low, job.scale);
+        if (bias.by_distance)
+            lean(scores, seen.low, low, high, job.scale,
+                 bias.by_distance + head * (2 * bias.reach + 1) + bias.reach - query);
+        totals[row] = soften<T>(scores, seen.high - seen.low, low - seen.low, high - seen.low,
+                                bias.by_distance ? 1.f : job.scale);
     }
     mix(job, desk, own, head, begin, rows, seen, totals);
 }

@@ -25,6 +25,8 @@ void run_linear(Team* team, const Layer* layer, const void* x, long x_row, long 
 struct Heads {
     long heads, shared, size, left, right;
     float scale;
+    const float* bias;
+    long reach;
 };
 
 struct Rows {
@@ -37,7 +39,8 @@ void run_attention(Team* team, const Heads* heads, Rows q, Rows k, Rows v, const
                    long longest, void* out) {
     const AttentionJob<T> job{static_cast<const T*>(q.at), static_cast<const T*>(k.at), static_cast<const T*>(v.at),
                               q.row, k.row, v.row, static_cast<T*>(out), starts, heads->heads, heads->shared,
-                              heads->size, {heads->left, heads->right}, heads->scale};
+                              heads->size, {heads->left, heads->right}, heads->scale,
+                              {heads->bias, heads->reach}};
     attention(*team, job, sequences, longest);
 }
 

@@ -27,11 +27,14 @@ class Norm(Structure):
 
 
 class Heads(Structure):
-    """Attention: heads of queries, how many of them share one of keys, size, tokens seen to each side, scale."""
+    """Attention: heads of queries, how many of them share one of keys, size, tokens seen to each side, scale.
+
+    And float32 bias by distance, or null, with the distance that it reaches.
+    """
 
     _fields_ = (
         *(("heads", c_long), ("shared", c_long), ("size", c_long), ("left", c_long), ("right", c_long)),
-        ("scale", c_float),
+        *(("scale", c_float), ("bias", c_void_p), ("reach", c_long)),
     )
 
 
