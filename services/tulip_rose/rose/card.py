@@ -34,6 +34,8 @@ class ModelCard:
     """Whether a vector has unit norm unless a caller asks otherwise."""
     model_digest: str
     """Changes with everything that changes vectors."""
+    include_prompt: bool = True
+    """Whether a prompt is pooled with its text; if not, callers leave it out of the span."""
     task: Task = Task.EMBED
     labels: tuple[str, ...] = ()
     """Of a model that scores: what each value of a row stands for."""

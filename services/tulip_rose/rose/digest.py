@@ -19,8 +19,8 @@ def folder_digest(folder: Path, meaning: dict[str, Any]) -> str:
     for path in sorted(folder.rglob("*.json")):
         digest.update(f"\n{path.relative_to(folder)}\n".encode())
         digest.update(path.read_bytes())
-    for path in sorted(folder.glob("*.safetensors")):
-        digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
+    for path in sorted(folder.rglob("*.safetensors")):
+        digest.update(f"\n{path.relative_to(folder)} {path.stat().st_size}\n".encode())
         digest.update(_header(path))
     return digest.hexdigest()
 

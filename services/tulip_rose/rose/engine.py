@@ -17,6 +17,7 @@ from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.device import Device, open_device
 from tulip_rose.rose.digest import folder_digest
+from tulip_rose.rose.dimensions import Dimensions, read_dimensions
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.facts import Facts, read_facts
 from tulip_rose.rose.folder import read_object
@@ -28,6 +29,7 @@ from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.pooling_words import to_manifest
+from tulip_rose.rose.rows.load import load_rows
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence
 
@@ -62,9 +64,13 @@ class Engine:
         kit = device.kit(options.dtype, options.attention_backend)
         with torch.inference_mode(), Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
             model = model_type(Config(config, str(path / "config.json")), weights, kit, device.torch_device)
-        facts = read_facts(path, config, options, positions=model.positions, native=model.hidden_size)
-        card = _card(path, options, facts, model, name, device.name, kit.attention.name)
-        heads = {OutputKind.DENSE: kit.head(facts.poolings)}
+        facts = read_facts(path, options, positions=model.positions, hidden=model.hidden_size)
+        width = model.hidden_size * len(facts.poolings)
+        with torch.inference_mode():
+            rows = load_rows(facts.rows, width, device.torch_device)
+        dimensions = read_dimensions(path, config, options, rows[-1].out if rows else width)
+        card = _card(path, options, facts, dimensions, model, name, device.name, kit.attention.name)
+        heads = {OutputKind.DENSE: kit.head(facts.poolings, rows)}
         engine = cls(model, heads, device, kit, card)
         engine._try()
         give_back()
@@ -99,7 +105,14 @@ class Engine:
 
 
 def _card(
-    path: Path, options: EngineOptions, facts: Facts, model: Model, architecture: str, device: str, attention: str
+    path: Path,
+    options: EngineOptions,
+    facts: Facts,
+    dimensions: Dimensions,
+    model: Model,
+    architecture: str,
+    device: str,
+    attention: str,
 ) -> ModelCard:
     meaning = {
         "dtype": options.dtype,
@@ -112,11 +125,12 @@ def _card(
         dtype=options.dtype,
         device=device,
         attention_backend=attention,
-        dimensions=model.hidden_size,
-        allowed_dimensions=facts.allowed_dimensions,
+        dimensions=dimensions.default,
+        allowed_dimensions=dimensions.allowed,
         max_input_tokens=facts.max_input_tokens,
         vocabulary_size=model.vocabulary_size,
         pooling=to_manifest(facts.poolings),
         normalize=facts.normalize,
+        include_prompt=facts.include_prompt,
         model_digest=options.model_digest or folder_digest(path, meaning),
     )

@@ -1,21 +1,25 @@
 """What the sentence-transformers files of a model folder say about its vectors. Pure but for reading them; no torch.
 
-Old and new spellings are both in use on published models: module types by full path under two package layouts, pooling
-as a set of booleans or as one word.
+Whatever is present and not understood stops the load: a step left out would give other vectors, and nobody would see.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.folder import read_json, read_object
+from tulip_rose.rose.modules import Module, read_modules
 from tulip_rose.rose.options import EngineOptions
-from tulip_rose.rose.pooling_words import KNOWN, Poolings, of_files, of_manifest
+from tulip_rose.rose.pooling_words import FLAGS, KNOWN, Poolings, of_files, of_manifest
+from tulip_rose.rose.transformer_file import read_length
 
-
-_MODULES = ("Transformer", "Pooling", "Normalize")
-_MAX_LENGTH_FILES = ("sentence_bert_config.json", "sentence_roberta_config.json", "sentence_xlm-roberta_config.json")
+ROWS = ("Dense", "LayerNorm", "Normalize")
+"""Modules that may follow pooling, in any order."""
+_IDLE = ("Dropout",)
+"""Modules that do something in training alone."""
+_QUANTIZERS = ("st_quantize.FlexibleQuantizer",)
+"""Ends of models whose vectors are stored as int8 or bits: here a request says how they are stored."""
+_SIZES = ("embedding_dimension", "word_embedding_dimension")
+_POOLING_KEYS = frozenset({*_SIZES, "pooling_mode", "include_prompt", *FLAGS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,89 +27,79 @@ class Facts:
     """How token states become vectors."""
 
     poolings: Poolings
+    include_prompt: bool
+    """Whether a prompt is pooled with its text. If not, callers leave it out of the span."""
+    rows: tuple[Module, ...]
+    """What pooled rows go through, but for a last Normalize."""
     normalize: bool
+    """Whether rows have unit norm in the end, unless a caller asks otherwise."""
     max_input_tokens: int
-    allowed_dimensions: tuple[int, ...]
 
 
-def read_facts(folder: Path, config: dict[str, Any], options: EngineOptions, *, positions: int, native: int) -> Facts:
+def read_facts(folder: Path, options: EngineOptions, *, positions: int, hidden: int) -> Facts:
     """Join what the folder says with what the caller overrides.
 
     Args:
         folder: the model folder.
-        config: its `config.json`.
         options: overrides win over files.
         positions: longest sequence that the architecture can take.
-        native: dimensions of an uncut vector.
+        hidden: values of a token's state.
 
     Raises:
         LoadError: a module or pooling that is not known, a length or size that the model cannot give.
     """
-    modules = _modules(folder)
+    pooling, rows = _steps(folder)
+    poolings, include_prompt = _poolings(folder, pooling, options, hidden)
+    normalize = bool(rows) and rows[-1].kind == "Normalize"
+    if normalize:
+        rows[-1].row_settings(required=False)
     return Facts(
-        poolings=_poolings(folder, modules, options),
-        normalize=_normalize(modules, options),
+        poolings=poolings,
+        include_prompt=include_prompt,
+        rows=rows[:-1] if normalize else rows,
+        normalize=normalize if options.normalize is None else options.normalize,
         max_input_tokens=_max_input_tokens(folder, options, positions),
-        allowed_dimensions=_allowed_dimensions(folder, config, options, native),
     )
 
 
-def _modules(folder: Path) -> dict[str, str] | None:
-    """Module name → its subfolder, in order; None without a modules.json."""
-    entries = read_json(folder, "modules.json")
-    if entries is None:
-        return None
-    try:
-        modules = {entry["type"].rsplit(".", 1)[-1]: entry.get("path", "") for entry in entries}
-    except (TypeError, KeyError, AttributeError) as error:
-        raise LoadError(f"{folder / 'modules.json'}: a list of objects with a type was expected") from error
-    for name in modules:
-        if name not in _MODULES:
-            raise LoadError(f"{folder / 'modules.json'}: module {name} is not known; known are {', '.join(_MODULES)}")
-    if [name for name in _MODULES if name in modules] != list(modules):
-        raise LoadError(f"{folder / 'modules.json'}: modules come as {', '.join(_MODULES)}, found {', '.join(modules)}")
-    return modules
+def _steps(folder: Path) -> tuple[Module | None, tuple[Module, ...]]:
+    """The module that pools, and those after it; of a folder that says nothing, nothing."""
+    modules = read_modules(folder)
+    if modules is None:
+        return None, ()
+    where, kinds = folder / "modules.json", [module.kind for module in modules]
+    known = ("Transformer", "Pooling", *ROWS, *_IDLE)
+    for kind in kinds:
+        if kind not in (*known, *_QUANTIZERS):
+            raise LoadError(f"{where}: module {kind} is not known; known are {', '.join(known)}")
+    ends = kinds[:-1] if kinds[-1:] and kinds[-1] in _QUANTIZERS else kinds
+    if ends[:2] != ["Transformer", "Pooling"] or not {*ends[2:]} <= {*ROWS, *_IDLE}:
+        order = "Transformer, Pooling, then any of " + ", ".join(ROWS)
+        raise LoadError(f"{where}: modules come as {order}; found {', '.join(kinds)}")
+    if modules[0].folder != folder:
+        raise LoadError(f"{where}: the Transformer has to lie in the folder itself, not in {modules[0].folder.name}")
+    return modules[1], tuple(module for module in modules[2 : len(ends)] if module.kind in ROWS)
 
 
-def _poolings(folder: Path, modules: dict[str, str] | None, options: EngineOptions) -> Poolings:
-    if options.pooling is not None:
-        return of_manifest(options.pooling)
-    if modules is None or "Pooling" not in modules:
-        raise LoadError(f"{folder}: no module says how to pool; set spec.embedding.pooling to one of {KNOWN}")
-    name = f"{modules['Pooling']}/config.json"
-    config = read_object(folder, name, required=True)
-    if config.get("include_prompt") is False:
-        raise LoadError(f"{folder / name}: include_prompt false (the prompt left out of pooling) is not supported")
-    return of_files(config, str(folder / name))
-
-
-def _normalize(modules: dict[str, str] | None, options: EngineOptions) -> bool:
-    if options.normalize is not None:
-        return options.normalize
-    return modules is not None and "Normalize" in modules
+def _poolings(folder: Path, module: Module | None, options: EngineOptions, hidden: int) -> tuple[Poolings, bool]:
+    if module is None:
+        if options.pooling is None:
+            raise LoadError(f"{folder}: no module says how to pool; set spec.embedding.pooling to one of {KNOWN}")
+        return of_manifest(options.pooling), True
+    config = module.settings(_POOLING_KEYS)
+    for key in _SIZES:
+        if config.get(key, hidden) != hidden:
+            raise LoadError(f"{module.where}: {key} is {config[key]!r}, the states of the model have {hidden} values")
+    include = config.get("include_prompt", True)
+    if not isinstance(include, bool):
+        raise LoadError(f"{module.where}: include_prompt {include!r} is not true or false")
+    return of_files(config, module.where) if options.pooling is None else of_manifest(options.pooling), include
 
 
 def _max_input_tokens(folder: Path, options: EngineOptions, positions: int) -> int:
     asked = options.max_input_tokens
-    if asked is not None:
-        if not 1 <= asked <= positions:
-            raise LoadError(f"maxInputTokens {asked} is not between 1 and the {positions} positions of the model")
-        return asked
-    for name in _MAX_LENGTH_FILES:
-        length = read_object(folder, name).get("max_seq_length")
-        if length is not None:
-            if not isinstance(length, int) or length < 1:
-                raise LoadError(f"{folder / name}: max_seq_length {length!r} is not a whole number above 0")
-            return min(length, positions)
-    return positions
-
-
-def _allowed_dimensions(folder: Path, config: dict[str, Any], options: EngineOptions, native: int) -> tuple[int, ...]:
-    allowed = options.allowed_dimensions
-    if allowed is None:
-        own = read_object(folder, "config_sentence_transformers.json")
-        allowed = own.get("matryoshka_dimensions") or config.get("matryoshka_dimensions") or ()
-    for size in allowed:
-        if not isinstance(size, int) or not 1 <= size <= native:
-            raise LoadError(f"dimensions.allowed: {size!r} is not between 1 and the {native} dimensions of the model")
-    return tuple(sorted({size for size in allowed if size != native}))
+    if asked is None:
+        return read_length(folder, positions)
+    if not 1 <= asked <= positions:
+        raise LoadError(f"maxInputTokens {asked} is not between 1 and the {positions} positions of the model")
+    return asked

@@ -35,7 +35,7 @@ _WORDS = {
     "weightedmean": Pooling.WEIGHTED_MEAN,
     "lasttoken": Pooling.LAST_TOKEN,
 }
-_FLAGS = {
+FLAGS = {
     "pooling_mode_cls_token": Pooling.CLS,
     "pooling_mode_max_tokens": Pooling.MAX,
     "pooling_mode_mean_tokens": Pooling.MEAN,
@@ -74,10 +74,10 @@ def of_files(config: Mapping[str, Any], where: str) -> Poolings:
             raise LoadError(f"{where}: pooling_mode {words!r} is neither a word nor a list of words")
         return _checked([_WORDS.get(word.lower()) for word in words], f"{where}: pooling_mode {' + '.join(words)}")
     flags = {key for key, on in config.items() if key.startswith("pooling_mode_") and on is True}
-    strange = sorted(flags - set(_FLAGS))
+    strange = sorted(flags - set(FLAGS))
     if strange:
-        raise LoadError(f"{where}: {strange[0]} is not known; known are {', '.join(_FLAGS)}")
-    return _checked([pooling for flag, pooling in _FLAGS.items() if flag in flags], f"{where}: pooling_mode")
+        raise LoadError(f"{where}: {strange[0]} is not known; known are {', '.join(FLAGS)}")
+    return _checked([pooling for flag, pooling in FLAGS.items() if flag in flags], f"{where}: pooling_mode")
 
 
 def _checked(found: list[Pooling | None], what: str) -> Poolings:

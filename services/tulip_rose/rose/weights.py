@@ -30,6 +30,7 @@ class Weights:
     """
 
     def __init__(self, folder: Path, dtype: torch.dtype, prefix: str = "") -> None:
+        self._folder = folder
         self._dtype = dtype
         self._stack = ExitStack()
         self._files: dict[str, tuple[Any, str]] = {}
@@ -47,7 +48,7 @@ class Weights:
         for name in file.keys():  # noqa: SIM118 - the file is not a mapping
             if name in self._files:
                 raise LoadError(f"{path}: tensor {name} stands in another shard too")
-            self._files[name] = (file, path.name)
+            self._files[name] = (file, str(path))
 
     def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """The tensor `name` in the wanted dtype; a tensor can be taken once.
@@ -92,7 +93,7 @@ class Weights:
     def _slice(self, name: str, shape: tuple[int, ...]) -> Any:
         """The tensor, not yet read, once it is known to be as it should."""
         if name not in self._files:
-            raise LoadError(f"weights: tensor {name} is missing")
+            raise LoadError(f"{self._folder}: tensor {name} is missing from its safetensors files")
         file, path = self._files[name]
         piece = file.get_slice(name)
         if tuple(piece.get_shape()) != shape:

@@ -8,8 +8,9 @@ from torch import Tensor
 class RowModule(Protocol):
     """Maps each row by itself."""
 
-    out: int
-    """Values of a row that it gives."""
+    @property
+    def out(self) -> int:
+        """Values of a row that it gives."""
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Map rows.

@@ -1,0 +1,82 @@
+"""What the Transformer module of sentence-transformers says about inputs, and what the tokenizer's file adds. No torch.
+
+The file has had a name for each family of models; only the name differs. Older ones hold a length, newer ones hold how
+the model is called, which has to be how it is called here.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.folder import read_object
+
+_FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+_FILES = tuple(f"sentence_{family}_config.json" for family in _FAMILIES)
+_NOTHING: tuple[Any, ...] = (None, {}, [])
+_TEXT = {"method": "forward", "method_output_name": "last_hidden_state"}
+_ONLY: dict[str, tuple[Any, ...]] = {
+    "transformer_task": ("feature-extraction",),
+    "module_output_name": ("token_embeddings",),
+    "processing_kwargs": _NOTHING,
+    "query_length": _NOTHING,
+    "document_length": _NOTHING,
+    "query_expansion": _NOTHING,
+    "config_args": _NOTHING,
+    "config_kwargs": _NOTHING,
+    "tokenizer_name_or_path": _NOTHING,
+}
+"""Values that change nothing, of keys that otherwise would."""
+_TO_LOADERS = {
+    "model_args": frozenset({"attn_implementation", "torch_dtype", "dtype", "add_pooling_layer"}),
+    "model_kwargs": frozenset({"attn_implementation", "torch_dtype", "dtype", "add_pooling_layer"}),
+    "tokenizer_args": frozenset({"model_max_length", "padding_side"}),
+    "processor_kwargs": frozenset({"model_max_length", "padding_side"}),
+}
+_FREE = frozenset({"max_seq_length", "do_lower_case", "unpad_inputs", "modality_config"})
+
+
+def read_length(folder: Path, positions: int) -> int:
+    """The longest input in tokens that the model was made for.
+
+    Args:
+        folder: of the model.
+        positions: that the architecture can take at most.
+
+    Raises:
+        LoadError: a length is no whole number above 0, or a setting is not understood.
+    """
+    name = next((name for name in _FILES if (folder / name).is_file()), _FILES[0])
+    file = read_object(folder, name)
+    check_transformer(file, str(folder / name))
+    inner: dict[str, Any] = next((file[key] for key in ("tokenizer_args", "processor_kwargs") if file.get(key)), {})
+    tokenizer = read_object(folder, "tokenizer_config.json")
+    asked = [
+        (file.get("max_seq_length"), f"{folder / name}: max_seq_length"),
+        (inner.get("model_max_length"), f"{folder / name}: model_max_length"),
+        (tokenizer.get("model_max_length"), f"{folder / 'tokenizer_config.json'}: model_max_length"),
+    ]
+    value, what = next((pair for pair in asked if pair[0] is not None), (positions, "positions"))
+    # A tokenizer without a limit says so with a number of thirty digits, at times as a float.
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 1 or value != int(value):
+        raise LoadError(f"{what} {value!r} is not a whole number above 0")
+    return int(min(value, positions))
+
+
+def check_transformer(file: dict[str, Any], where: str) -> None:
+    """Check that the model is called as an encoder of texts.
+
+    Raises:
+        LoadError: names the setting that would make something else of it.
+    """
+    for key, value in file.items():
+        if key in _FREE or (key in _ONLY and value in _ONLY[key]):
+            continue
+        strange = sorted(set(value) - _TO_LOADERS[key]) if key in _TO_LOADERS and isinstance(value, dict) else None
+        if strange == []:
+            continue
+        if key in _ONLY:
+            raise LoadError(f"{where}: {key} {value!r} is not supported for an embedding model")
+        raise LoadError(f"{where}: {key}{'.' + strange[0] if strange else ''} is not understood")
+    text = (file.get("modality_config") or {}).get("text", _TEXT)
+    if text != _TEXT:
+        raise LoadError(f"{where}: modality_config.text {text!r} is not supported; known is {_TEXT}")
