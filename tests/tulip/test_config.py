@@ -82,6 +82,8 @@ def test_a_bad_value_stops_the_start_and_names_the_flag(read: Read, flags: tuple
         ({"truncation": "end", "prompts": {"query": "q: "}, "defaultPrompt": "query"}, EmbeddingOverrides()),
         ({"dimensions": {"allowed": [2, 4]}}, EmbeddingOverrides(allowed_dimensions=(2, 4))),
         ({"dimensions": {}}, EmbeddingOverrides()),
+        ({"scoring": {}}, EmbeddingOverrides(scores=True)),
+        ({"scoring": {"activation": "none"}}, EmbeddingOverrides(scores=True)),
         (
             {"pooling": "lastToken", "normalize": False, "maxInputTokens": 5},
             EmbeddingOverrides("lastToken", False, None, 5),

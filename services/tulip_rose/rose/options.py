@@ -28,3 +28,5 @@ class EngineOptions:
     """Sizes that a vector may be cut to, besides the native one."""
     max_input_tokens: int | None = None
     """Longest sequence, special tokens included."""
+    scores: bool = False
+    """Whether the model is to score where its files do not say what it is for."""

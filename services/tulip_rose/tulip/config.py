@@ -107,6 +107,7 @@ class Config:
             normalize=self.embedding.normalize,
             allowed_dimensions=self.embedding.allowed_dimensions,
             max_input_tokens=self.embedding.max_input_tokens,
+            scores=self.embedding.scores,
         )
 
 

@@ -15,7 +15,7 @@ POOLINGS = ("cls", "mean", "lastToken")
 MAX_FILE_BYTES = 1024 * 1024
 
 _FOR_THE_GATEWAY = frozenset({"documentWindows", "lateChunking", "truncation", "prompts", "defaultPrompt"})
-_KNOWN = frozenset({"pooling", "normalize", "dimensions", "maxInputTokens"}) | _FOR_THE_GATEWAY
+_KNOWN = frozenset({"pooling", "normalize", "dimensions", "maxInputTokens", "scoring"}) | _FOR_THE_GATEWAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,8 @@ class EmbeddingOverrides:
     """Sizes that a vector may be cut to, besides the native one."""
     max_input_tokens: int | None = None
     """Longest sequence, special tokens included."""
+    scores: bool = False
+    """Whether `scoring` is there, whose fields are the gateway's: the model is to score."""
 
 
 def read_overrides(path: Path) -> EmbeddingOverrides:
@@ -69,6 +71,7 @@ def overrides_of(spec: Any) -> EmbeddingOverrides:
         normalize=_flag(spec.get("normalize")),
         allowed_dimensions=_dimensions(spec.get("dimensions")),
         max_input_tokens=_optional_count("maxInputTokens", spec.get("maxInputTokens")),
+        scores=spec.get("scoring") is not None,
     )
 
 
