@@ -1,0 +1,88 @@
+"""`SpladeHead`: one weight a term of the vocabulary, the largest or the sum over the tokens of a span.
+
+A logit stands for each token and term, which is a thousand times as much as a state: they are made for a few spans at a
+time and pooled at once, so that memory depends on neither the batch nor the length of a text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tulip_rose.rose.batch import Batch, Group, Part
+from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.output import finite
+from tulip_rose.rose.sparse.terms import Terms
+from tulip_rose.rose.sparse.vocabulary import VocabularyHead
+
+LOGITS = 2**23
+"""Values of one piece: 32 MiB in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splade:
+    """How logits become weights."""
+
+    sums: bool
+    """Over the tokens of a span; else the largest of them."""
+    twice: bool
+    """Whether the logarithm is taken twice."""
+
+    def of_tokens(self, logits: Tensor) -> Tensor:
+        """Pool logits [R, length, terms] to float32 [R, terms], which `joined` and `finished` take on."""
+        # What follows rises with the logit, so the largest logit has the largest weight.
+        return self._weights(logits.float()).sum(1) if self.sums else logits.amax(1).float()
+
+    def joined(self, one: Tensor, other: Tensor) -> Tensor:
+        """What two runs of tokens of the same spans have together."""
+        return one + other if self.sums else torch.maximum(one, other)
+
+    def finished(self, pooled: Tensor) -> Tensor:
+        """The weights [R, terms]."""
+        return pooled if self.sums else self._weights(pooled)
+
+    def _weights(self, logits: Tensor) -> Tensor:
+        weights = functional.relu(logits).log1p_()
+        return weights.log1p_() if self.twice else weights
+
+
+class SpladeHead:
+    """See `Head`."""
+
+    def __init__(self, vocabulary: VocabularyHead, splade: Splade, logits: int = LOGITS) -> None:
+        """`logits` bounds the values of a piece; one token has its own in any case."""
+        self._vocabulary, self._splade = vocabulary, splade
+        self.terms = vocabulary.terms
+        self._tokens = max(logits // vocabulary.terms, 1)
+
+    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+        """See `Head`; dimensions are the terms that a row keeps at most."""
+        found, good = [], []
+        for group in part.spans:
+            for piece in self._pieces(group):
+                rows = self._splade.finished(self._pooled(states, piece))
+                good.append(finite(rows))
+                rows = rows.masked_fill(~good[-1][:, None], 0.0)
+                found.append(Terms.of_dense(rows, part.form.dimensions))
+        return Terms.joined(found).packed(torch.cat(good))
+
+    def _pieces(self, group: Group) -> Iterator[Group]:
+        """As many spans at a time as have their logits in one piece; at least one."""
+        step = max(self._tokens // group.length, 1)
+        for first in range(0, group.count, step):
+            begin = group.begin + first * group.length
+            yield Group(begin, min(step, group.count - first), group.length)
+
+    def _pooled(self, states: Tensor, spans: Group) -> Tensor:
+        """Pool spans; one that is longer than a piece is taken run by run."""
+        tokens = states[spans.begin : spans.end].view(spans.count, spans.length, -1)
+        pooled: Tensor | None = None
+        for begin in range(0, spans.length, self._tokens):
+            run = tokens[:, begin : begin + self._tokens]
+            logits = self._vocabulary(run.reshape(-1, states.shape[1])).view(*run.shape[:2], -1)
+            found = self._splade.of_tokens(logits)
+            pooled = found if pooled is None else self._splade.joined(pooled, found)
+        assert pooled is not None, "a span has a token"  # noqa: S101 - the law of spans, for the type checker
+        return pooled
