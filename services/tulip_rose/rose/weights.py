@@ -31,7 +31,7 @@ class Weights:
 
     def __init__(self, folder: Path, dtype: torch.dtype, prefix: str = "") -> None:
         self._folder = folder
-        self._dtype = dtype
+        self.dtype = dtype
         self._stack = ExitStack()
         self._files: dict[str, tuple[Any, str]] = {}
         for path in _paths(folder):
@@ -56,7 +56,7 @@ class Weights:
         Raises:
             LoadError: missing, of another shape, or not of floating point.
         """
-        return self.take_whole(self._prefix + name, shape, self._dtype)
+        return self.take_whole(self._prefix + name, shape, self.dtype)
 
     def take_whole(
         self, name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32, *, keep: bool = False
@@ -85,6 +85,16 @@ class Weights:
         if wrong:
             raise LoadError(f"{self._files[name][1]}: tensor {name} has rows 0 to {shape[0] - 1}, not {wrong[0]}")
         return torch.stack([piece[row] for row in rows]).float()
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor by its whole name, where the file is the only one that says it.
+
+        Raises:
+            LoadError: it is missing.
+        """
+        if name not in self._files:
+            raise LoadError(f"{self._folder}: tensor {name} is missing from its safetensors files")
+        return tuple(self._files[name][0].get_slice(name).get_shape())
 
     def has(self, name: str) -> bool:
         """Whether a tensor of that whole name is left."""
