@@ -82,6 +82,7 @@ def test_a_bad_value_stops_the_start_and_names_the_flag(read: Read, flags: tuple
         ({"truncation": "end", "prompts": {"query": "q: "}, "defaultPrompt": "query"}, EmbeddingOverrides()),
         ({"dimensions": {"allowed": [2, 4]}}, EmbeddingOverrides(allowed_dimensions=(2, 4))),
         ({"dimensions": {}}, EmbeddingOverrides()),
+        ({"pooling": "cls+weightedMean"}, EmbeddingOverrides("cls+weightedMean")),
         ({"scoring": {}}, EmbeddingOverrides(scores=True)),
         ({"scoring": {"activation": "none"}}, EmbeddingOverrides(scores=True)),
         (
@@ -99,7 +100,9 @@ def test_the_engine_reads_its_fields_of_the_manifest(spec: object, overrides: Em
     [
         ([], "not a JSON object"),
         ({"poling": "cls"}, "unknown field 'poling'"),
-        ({"pooling": "max"}, "pooling 'max' is not one of cls, mean, lastToken"),
+        ({"pooling": "median"}, "pooling 'median' is not known; known are cls, mean, lastToken, max"),
+        ({"pooling": "cls+cls"}, r"pooling 'cls\+cls' is not known"),
+        ({"pooling": 3}, "pooling 3 is not a word"),
         ({"normalize": "yes"}, "normalize 'yes' is not true or false"),
         ({"maxInputTokens": 0}, "maxInputTokens 0 is not a whole number"),
         ({"maxInputTokens": True}, "maxInputTokens True is not a whole number"),

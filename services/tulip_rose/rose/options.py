@@ -21,7 +21,7 @@ class EngineOptions:
     model_digest: str | None = None
     """Digest to report; None: one made from the folder and these options."""
     pooling: str | None = None
-    """cls, mean or lastToken."""
+    """A pooling of a manifest, or several joined with `+`."""
     normalize: bool | None = None
     """Whether vectors have unit norm unless a caller asks otherwise."""
     allowed_dimensions: tuple[int, ...] | None = None

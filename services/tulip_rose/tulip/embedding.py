@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.pooling_words import of_manifest, to_manifest
 from tulip_rose.tulip.errors import ConfigError
 
-POOLINGS = ("cls", "mean", "lastToken")
 MAX_FILE_BYTES = 1024 * 1024
 
 _FOR_THE_GATEWAY = frozenset({"documentWindows", "lateChunking", "truncation", "prompts", "defaultPrompt"})
@@ -23,7 +24,7 @@ class EmbeddingOverrides:
     """What stands above the model's own files; None leaves the word to them."""
 
     pooling: str | None = None
-    """One of POOLINGS."""
+    """One word, or several joined with `+`: see `of_manifest`."""
     normalize: bool | None = None
     """Whether vectors have unit norm unless a caller asks otherwise."""
     allowed_dimensions: tuple[int, ...] | None = None
@@ -76,9 +77,14 @@ def overrides_of(spec: Any) -> EmbeddingOverrides:
 
 
 def _pooling(value: Any) -> str | None:
-    if value is None or value in POOLINGS:
-        return value  # type: ignore[no-any-return]
-    raise ConfigError(f"pooling {value!r} is not one of {', '.join(POOLINGS)}")
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ConfigError(f"pooling {value!r} is not a word")
+    try:
+        return to_manifest(of_manifest(value))
+    except LoadError as error:
+        raise ConfigError(str(error)) from None
 
 
 def _flag(value: Any) -> bool | None:
