@@ -20,7 +20,7 @@ from ivy.life import Life
 from ivy.logs import AccessLog
 from ivy.metrics import Metrics
 from ivy.middleware import Around
-from ivy.model_files import prompts_for
+from ivy.model_files import facts_for, prompts_for
 from ivy.service import EmbeddingService
 from ivy.surfaces.document import document
 from ivy.surfaces.parts import Parts
@@ -69,7 +69,8 @@ def build(config: Config) -> Gateway:
     engines = Engines(config, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()
-    service = EmbeddingService(config, prompts, pool, engines, admission, metrics)
+    facts = facts_for(config.model)
+    service = EmbeddingService(config, prompts, facts, pool, engines, admission, metrics)
     described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))
     parts = Parts(config, service, engines, admission, life, metrics, described)
     around = Around(ROUTES, Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))

@@ -72,25 +72,59 @@ def after(inputs: Sequence[Sequence[int]], begins: Sequence[int], param: Callabl
     return Pieces([Piece(ids, ((begin, len(ids)),)) for ids, begin in zip(inputs, begins, strict=True)], len(inputs))
 
 
-def windowed(bodies: Sequence[Sequence[int]], around: Template, room: int, begin: int = 0) -> Pieces:
-    """Each input is one vector: the average, by tokens, over as many windows as it needs.
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the ids of every window of a text."""
+
+    template: Template
+    """Special tokens."""
+    prompt: tuple[int, ...]
+    pools_prompt: bool
+    """Whether the prompt and what stands before it are part of vectors, or only seen by the model."""
+    max_tokens: int
+    """Of a sequence, all of it included."""
+
+    @property
+    def room(self) -> int:
+        """Tokens of a text that a window has room for."""
+        return self.max_tokens - self.template.size - len(self.prompt)
+
+    def piece(self, body: Sequence[int]) -> Piece:
+        """A sequence whose ids between the special tokens are `body`, prompt included."""
+        ids = self.template.around(body)
+        begin = 0 if self.pools_prompt else len(self.template.leading) + len(self.prompt)
+        return Piece(ids, ((begin, len(ids)),) if begin else ())
+
+
+def windowed(bodies: Sequence[Sequence[int]], frame: Frame) -> Pieces:
+    """Each input is one vector: the average, by tokens, over as many windows as it needs, each with the prompt.
 
     Args:
-        bodies: for each input its ids without those that go around each window.
-        around: what stands around the ids of every window: special tokens, and the prompt.
-        room: ids of an input that one window has room for.
-        begin: where in a window pooling begins; 0 pools all of it.
+        bodies: for each input its ids, prompt included and special tokens not.
+        frame: what stands around every window; its room is at least 1.
     """
     pieces: list[Piece] = []
     targets: list[int] = []
     weights: list[int] = []
     for target, body in enumerate(bodies):
-        for first, end in even(len(body), room):
-            ids = around.around(body[first:end])
-            pieces.append(Piece(ids, ((begin, len(ids)),) if begin else ()))
+        for window in _windows(body, frame):
+            pieces.append(frame.piece(window))
             targets.append(target)
-            weights.append(max(end - first, 1))
+            weights.append(max(len(window) - len(frame.prompt), 1))
     return Pieces(pieces, len(bodies), _parts(targets, weights, len(bodies)))
+
+
+def window_count(bodies: Sequence[Sequence[int]], frame: Frame) -> int:
+    """How many sequences `windowed` makes of these inputs."""
+    lengths = (len(body) - len(frame.prompt) for body in bodies)
+    return sum(max(-(-length // frame.room), 1) for length in lengths)
+
+
+def _windows(body: Sequence[int], frame: Frame) -> list[Sequence[int]]:
+    own = len(frame.prompt)
+    if len(body) <= own + frame.room:
+        return [body]
+    return [[*frame.prompt, *body[own + begin : own + end]] for begin, end in even(len(body) - own, frame.room)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +139,10 @@ class Layout:
     """Of a sequence, special tokens included."""
     overlap: int
     """Tokens that two windows of a document share."""
+    prompt: tuple[int, ...] = ()
+    """Before the first chunk."""
+    pools_prompt: bool = True
+    """Whether the first chunk's vector has the prompt, and what stands before it, in it."""
 
     @property
     def room(self) -> int:
@@ -128,7 +166,7 @@ def documents(chunks: Sequence[Sequence[Sequence[int]]], layout: Layout) -> Piec
     weights: list[int] = []
     first = 0
     for document in chunks:
-        body, bounds = _joined(document, layout.separator)
+        body, bounds = _joined(document, layout)
         for window in overlapping(len(body), layout.room, layout.overlap):
             owned = _owned(bounds, window)
             if not owned:
@@ -142,14 +180,15 @@ def documents(chunks: Sequence[Sequence[Sequence[int]]], layout: Layout) -> Piec
     return Pieces(pieces, first, _parts(targets, weights, first))
 
 
-def _joined(document: Sequence[Sequence[int]], separator: Sequence[int]) -> tuple[list[int], list[Span]]:
+def _joined(document: Sequence[Sequence[int]], layout: Layout) -> tuple[list[int], list[Span]]:
     """The ids of a document, and where each chunk lies in them."""
-    body: list[int] = []
+    body = [*layout.prompt]
     bounds: list[Span] = []
     for chunk in document:
-        if body:
-            body += separator
-        bounds.append((len(body), len(body) + len(chunk)))
+        if bounds:
+            body += layout.separator
+        begin = 0 if layout.pools_prompt and not bounds else len(body)
+        bounds.append((begin, len(body) + len(chunk)))
         body += chunk
     return body, bounds
 

@@ -1,43 +1,34 @@
-"""`EmbeddingService`: the road of one request, from what was asked to rows. Knows no HTTP and no JSON."""
+"""`EmbeddingService`: the road of one request, from what was asked to vectors. Knows no HTTP and no JSON."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
-from trellis_wire.v1 import embedding_pb2 as pb
-from trellis_wire.v1.packing import PackingError, pack_ids, unpack_rows
+from functools import partial
 
 from ivy.admission import Admission
-from ivy.api.request import EmbeddingsRequest, Encoding
-from ivy.calls import Call, Calls
-from ivy.chunks import Chunk, merge
+from ivy.api.request import DocumentsRequest, EmbeddingsRequest, Form
+from ivy.calls import Calls
 from ivy.client.card import Card
 from ivy.client.engines import Engines
 from ivy.config import Config
+from ivy.dense import Dense, Vectors
+from ivy.documents import Documents, about_documents
 from ivy.door import RETRY_UNKNOWN_S
-from ivy.errors import BadDimensions, BadRequest, EngineFailed, NoEngine
+from ivy.errors import BadDimensions, BadRequest, NoEngine
+from ivy.inputs import Inputs, estimate
 from ivy.metrics import Metrics
+from ivy.model_files import ModelFacts
+from ivy.pieces import Pieces
 from ivy.prompts import Prompts, model_and_role
 from ivy.timing import Timing
-from ivy.tokenize.pool import TokenizerPool, cut_all
-from ivy.tokenize.truncation import Truncation
-
-_VECTOR_TYPES = {
-    Encoding.FLOAT: pb.VECTOR_TYPE_FLOAT32,
-    Encoding.BASE64: pb.VECTOR_TYPE_FLOAT32,
-    Encoding.BASE64_INT8: pb.VECTOR_TYPE_INT8,
-    Encoding.BASE64_BINARY: pb.VECTOR_TYPE_BINARY,
-}
-_TRUNCATIONS = {None: Truncation.NONE, "error": Truncation.NONE, "end": Truncation.END, "start": Truncation.START}
+from ivy.tokenize.pool import TokenizerPool
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """The vectors of a request, one row an input in the caller's order, and the tokens that they cost."""
+class Embedded:
+    """The vectors of a request, and the tokens that they cost."""
 
-    rows: NDArray[Any]
+    vectors: Vectors
     tokens: int
 
 
@@ -48,6 +39,7 @@ class EmbeddingService:
         self,
         config: Config,
         prompts: Prompts,
+        facts: ModelFacts,
         pool: TokenizerPool,
         engines: Engines,
         admission: Admission,
@@ -55,14 +47,15 @@ class EmbeddingService:
     ) -> None:
         self._config = config
         self._prompts = prompts
-        self._pool = pool
+        rules = config.embedding
+        self._inputs = Inputs(pool, rules.truncation, config.max_inputs, include_prompt=facts.include_prompt)
+        self._documents = Documents(pool, self._inputs, facts, rules)
         self._engines = engines
-        self._calls = Calls(engines, config.chunk_tokens)
+        self._dense = Dense(Calls(engines, config.chunk_tokens))
         self._admission = admission
         self._metrics = metrics
-        self._default_truncation = _TRUNCATIONS[config.embedding.truncation]
 
-    async def embed(self, request: EmbeddingsRequest, timing: Timing, deadline: float) -> Rows:
+    async def embed(self, request: EmbeddingsRequest, timing: Timing, deadline: float) -> Embedded:
         """Embed all inputs of a request, or none.
 
         Args:
@@ -74,104 +67,95 @@ class EmbeddingService:
             ApiError: the request is wrong, there is no room, or no engine.
             grpc.RpcError: an engine failed.
         """
-        _, role = model_and_role(request.model, self._config.served_names)
-        prompt = self._prompts.chosen(request.input_type, request.prompt_name, role)
+        prompt = self._prompt(request.model, request.input_type, request.prompt_name)
+        cards = self._cards(request.form)
+        card = cards[0]
+        _check_ids(request, card)
+        tokens = estimate(request, prompt, card.max_input_tokens, self._inputs.truncation_of(request))
+        make = partial(self._inputs.pieces, request, prompt, card)
+        return await self._vectors(tokens, make, request.form, cards, timing, deadline)
+
+    async def documents(self, request: DocumentsRequest, timing: Timing, deadline: float) -> Embedded:
+        """Embed the chunks of all documents of a request, each in the light of its document, or none.
+
+        Args:
+            request: what was asked.
+            timing: is told how long each stage took.
+            deadline: on the clock of `time.monotonic`.
+
+        Returns:
+            One row a chunk, document by document.
+
+        Raises:
+            ApiError: the request is wrong, the model does not do this, there is no room, or no engine.
+            grpc.RpcError: an engine failed.
+        """
+        prompt = self._prompt(request.model, request.input_type, None)
+        cards = self._cards(request.form)
+        self._documents.check(cards[0])
+        make = partial(self._documents.pieces, request, prompt, cards[0])
+        return await self._vectors(about_documents(request, prompt), make, request.form, cards, timing, deadline)
+
+    def _prompt(self, model: str | None, input_type: str | None, prompt_name: str | None) -> str:
+        role = model_and_role(model, self._config.served_names)[1] if model is not None else None
+        return self._prompts.chosen(input_type, prompt_name, role)
+
+    def _cards(self, form: Form) -> list[Card]:
+        """The engines that may be asked.
+
+        Raises:
+            NoEngine: none is ready.
+            BadRequest: their model gives no vectors, or none of this size.
+        """
         cards = self._engines.cards()
         if not cards:
             raise NoEngine("no engine is ready to answer", retry_after_s=RETRY_UNKNOWN_S)
-        _check(request, cards[0])
-        bound = self._config.max_queued_tokens or sum(card.max_queued_tokens for card in cards)
-        with self._admission.lease(estimate(request, prompt, cards[0].max_input_tokens), bound) as lease:
-            began = time.perf_counter()
-            inputs = await self._ids(request, prompt, cards[0])
-            timing.tokenize_s = time.perf_counter() - began
-            tokens = sum(map(len, inputs))
-            lease.settle(tokens)
-            rows = await self._rows(request, inputs, cards, timing, deadline)
-        self._metrics.tokens.inc(tokens)
-        self._metrics.inputs.inc(len(inputs))
-        return Rows(rows, tokens)
+        _check_form(form, cards[0])
+        return cards
 
-    async def _ids(self, request: EmbeddingsRequest, prompt: str, card: Card) -> Sequence[Sequence[int]]:
-        truncation = request.truncation or self._default_truncation
-        if request.ids:
-            return cut_all(request.ids, card.max_input_tokens, truncation, request.param)
-        texts = [prompt + text for text in request.texts] if prompt else request.texts
-        return await self._pool.ids(texts, card.max_input_tokens, truncation, request.param)
-
-    async def _rows(
+    async def _vectors(
         self,
-        request: EmbeddingsRequest,
-        inputs: Sequence[Sequence[int]],
+        about: int,
+        make: Callable[[], Awaitable[Pieces]],
+        form: Form,
         cards: Sequence[Card],
         timing: Timing,
         deadline: float,
-    ) -> NDArray[Any]:
-        """Ask for all chunks, and put their rows together."""
-        card = cards[0]
-        dimensions = request.dimensions or card.dimensions
-        call = Call(
-            lambda chunk: chunk_request(request, chunk, card),
-            lambda chunk, asked, answer: rows_of(answer, asked, len(chunk.inputs), dimensions),
-        )
-        answers = await self._calls.answers(inputs, call, cards, timing, deadline)
-        return merge([chunk for chunk, _ in answers], [rows for _, rows in answers])
+    ) -> Embedded:
+        bound = self._config.max_queued_tokens or sum(card.max_queued_tokens for card in cards)
+        with self._admission.lease(about, bound) as lease:
+            began = time.perf_counter()
+            pieces = await make()
+            timing.tokenize_s = time.perf_counter() - began
+            tokens = pieces.tokens
+            lease.settle(tokens)
+            vectors = await self._dense.vectors(pieces, form, cards, timing, deadline)
+        self._metrics.tokens.inc(tokens)
+        self._metrics.inputs.inc(pieces.count)
+        return Embedded(vectors, tokens)
 
 
-def estimate(request: EmbeddingsRequest, prompt: str, max_tokens: int) -> int:
-    """About how many tokens a request has, before any of it is tokenized.
-
-    ASCII has about four characters a token, other scripts from one to three; an input is never longer than the model
-    reads, for it is cut or refused. Token ids are counted as they are.
-    """
-    if request.ids:
-        return sum(min(len(ids), max_tokens) for ids in request.ids)
-    extra = 2 + len(prompt) // 4
-    return sum(
-        min(extra + (len(text) // 4 if text.isascii() else len(text) // 2), max_tokens) for text in request.texts
-    )
-
-
-def chunk_request(request: EmbeddingsRequest, chunk: Chunk, card: Card) -> pb.EmbedRequest:
-    """One chunk as the engine is asked for it."""
-    token_ids, lengths = pack_ids(chunk.inputs)
-    return pb.EmbedRequest(
-        token_ids=token_ids,
-        lengths=lengths,
-        vector_type=_VECTOR_TYPES[request.encoding],
-        dimensions=request.dimensions or 0,
-        normalize=request.normalize,
-        model_digest=card.digest,
-    )
-
-
-def rows_of(answer: pb.EmbedResponse, asked: pb.EmbedRequest, count: int, dimensions: int) -> NDArray[Any]:
-    """The rows of an engine's answer, which must be all that was asked for.
-
-    Raises:
-        EngineFailed: a vector is not finite, or the answer is not one to the question.
-    """
-    if answer.failed_rows:
-        raise EngineFailed("the model gave a vector with values that are not finite")
-    if answer.model_digest != asked.model_digest or answer.dimensions != dimensions:
-        raise EngineFailed
-    try:
-        return unpack_rows(answer.rows, count, asked.vector_type, dimensions)
-    except PackingError as error:
-        raise EngineFailed from error
-
-
-def _check(request: EmbeddingsRequest, card: Card) -> None:
+def _check_form(form: Form, card: Card) -> None:
     """Check what depends on the model.
 
     Raises:
-        BadDimensions: a size that the model cannot give.
-        BadRequest: a token id that it does not have.
+        BadRequest: the model scores.
+        BadDimensions: a size that it cannot give.
     """
+    if card.task != "embed":
+        raise BadRequest("this model gives scores and no vectors: ask /v1/rerank or /v1/score")
     allowed = card.allowed_dimensions | {card.dimensions}
-    if request.dimensions is not None and request.dimensions not in allowed:
+    if form.dimensions is not None and form.dimensions not in allowed:
         known = ", ".join(map(str, sorted(allowed)))
-        raise BadDimensions(f"the model gives vectors of {known} dimensions", param="dimensions")
+        raise BadDimensions(f"the model gives vectors of {known} dimensions", param=form.dimensions_field)
+
+
+def _check_ids(request: EmbeddingsRequest, card: Card) -> None:
+    """Check token ids that the caller gave.
+
+    Raises:
+        BadRequest: the model does not have one of them.
+    """
     for index, ids in enumerate(request.ids):
         if max(ids) >= card.vocabulary_size:
             place = next(place for place, token in enumerate(ids) if token >= card.vocabulary_size)

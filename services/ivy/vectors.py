@@ -91,8 +91,8 @@ def of_source(source: pb.VectorType, rows: NDArray[np.float32], *, normalize: bo
 
 def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of unit norm; a row of zeros stays one."""
-    norms: NDArray[np.float32] = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.maximum(norms, np.float32(1e-12))
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(norms, 1e-12), dtype=np.float32)
 
 
 def stored(kind: VectorKind, rows: NDArray[Any]) -> NDArray[Any]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ivy.errors import ContextTooLong
-from ivy.pieces import Layout, Piece, after, documents, whole, windowed
+from ivy.pieces import Frame, Layout, Piece, after, documents, whole, window_count, windowed
 from ivy.tokenize.tokenizer import Template
 from ivy.windows import averaged, even, overlapping
 
@@ -103,20 +103,28 @@ def test_a_chunk_in_two_windows_is_the_average_of_its_parts_by_tokens():
 
 @given(st.lists(st.integers(1, 800), min_size=1, max_size=90), st.integers(1, 30))
 def test_a_long_text_is_the_average_of_its_windows_by_tokens(body, room):
-    made = windowed([body, [7]], BARE, room)
+    frame = Frame(BARE, (), True, room)
+    made = windowed([body, [7]], frame)
+    assert len(made.pieces) == window_count([body, [7]], frame)
     np.testing.assert_allclose(pooled(made), np.stack([states(body).mean(axis=0), [7]]), rtol=1e-4)
 
 
 def test_every_window_has_the_prompt_and_the_special_tokens_around_it():
-    made = windowed([[1, 2, 3]], Template((CLS, 50, 51), (SEP,)), 2, 3)
+    made = windowed([[50, 51, 1, 2, 3]], Frame(AROUND, (50, 51), False, 6))
     assert [list(piece.ids) for piece in made.pieces] == [[CLS, 50, 51, 1, SEP], [CLS, 50, 51, 2, 3, SEP]]
     assert [list(piece.spans) for piece in made.pieces] == [[(3, 5)], [(3, 6)]]
     assert made.parts.weights == [1, 2]
 
 
 def test_inputs_that_fit_are_one_row_each_and_nothing_is_averaged():
-    assert windowed([[1, 2], [3]], AROUND, 8).parts is None
+    assert windowed([[1, 2], [3], []], Frame(AROUND, (), True, 8)).parts is None
     assert whole([[1], [2, 3]]).pieces == [Piece([1]), Piece([2, 3])]
+
+
+@pytest.mark.parametrize(("pools_prompt", "begin"), [(True, 0), (False, 3)])
+def test_a_document_has_its_prompt_once(pools_prompt, begin):
+    made = documents([[[1], [2]]], Layout(AROUND, (), 64, 8, (50, 51), pools_prompt))
+    assert made.pieces == [Piece([CLS, 50, 51, 1, 2, SEP], [(begin, 4), (4, 6)])]
 
 
 def test_a_prompt_is_seen_and_not_pooled():

@@ -6,16 +6,20 @@ from typing import cast
 import msgspec
 
 from ivy.api.decode import decoded
-from ivy.api.request import EmbeddingsRequest, Encoding
+from ivy.api.request import EmbeddingsRequest, Form
 from ivy.api.types import CHOICES, EmbeddingsBody
+from ivy.api.writing import Writing, writing_of
 from ivy.errors import BadRequest, TooManyInputs
 from ivy.tokenize.truncation import Truncation
 
 _DECODER = msgspec.json.Decoder(EmbeddingsBody)
 
 
-def parse(body: bytes, max_inputs: int) -> EmbeddingsRequest:
+def parse(body: bytes, max_inputs: int) -> tuple[EmbeddingsRequest, Writing]:
     """Read and check the body of `POST /v1/embeddings`.
+
+    Returns:
+        What was asked, and how its vectors are to be written.
 
     Raises:
         BadRequest: it is no JSON, or a field is missing, has a wrong type or a wrong value.
@@ -23,18 +27,18 @@ def parse(body: bytes, max_inputs: int) -> EmbeddingsRequest:
     """
     asked = decoded(body, _DECODER, CHOICES)
     texts, ids, is_list = _inputs(asked.input, max_inputs)
-    return EmbeddingsRequest(
+    writing = writing_of(asked.encoding_format, asked.output_dtype)
+    request = EmbeddingsRequest(
         model=asked.model,
         texts=texts,
         ids=ids,
         is_list=is_list,
-        encoding=Encoding(asked.encoding_format or "float"),
-        dimensions=asked.dimensions,
+        form=Form((writing.kind,), asked.dimensions, asked.normalize),
         input_type=asked.input_type,
         prompt_name=asked.prompt_name,
-        truncation=_truncation(asked.truncate),
-        normalize=asked.normalize,
+        truncation=truncation_of(asked.truncate),
     )
+    return request, writing
 
 
 def _inputs(value: object, max_inputs: int) -> tuple[Sequence[str], Sequence[Sequence[int]], bool]:
@@ -64,7 +68,8 @@ def _full(value: str | list[int], param: str) -> str:
     return cast("str", value)
 
 
-def _truncation(value: str | bool | None) -> Truncation | None:
+def truncation_of(value: str | bool | None) -> Truncation | None:
+    """Read a field `truncate`; true is `end` and false is `none`."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -1,39 +1,45 @@
-"""`EmbeddingsRequest`: what a client asked, validated. Knows no JSON, no tokenizer and no engine."""
+"""`EmbeddingsRequest`, `DocumentsRequest`: what a client asked, validated. Knows no JSON, no tokenizer, no engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from ivy.tokenize.truncation import Truncation
+from ivy.vectors import VectorKind
 
 
-class Encoding(Enum):
-    """How vectors are written."""
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is wanted of each vector."""
 
-    FLOAT = "float"
-    BASE64 = "base64"
-    BASE64_INT8 = "base64_int8"
-    BASE64_BINARY = "base64_binary"
+    kinds: tuple[VectorKind, ...] = (VectorKind.FLOAT32,)
+    """All of them, of one pass."""
+    dimensions: int | None = None
+    """None: the model's own."""
+    normalize: bool | None = None
+    """None: as the model says."""
+    dimensions_field: str = "dimensions"
+    """What the caller calls the size."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingsRequest:
     """Inputs, and what is to be done with them. Either `texts` or `ids` has something in it."""
 
-    model: str
-    """As the client called it, with its suffix."""
+    model: str | None
+    """As the client called it, with its suffix; None where its API has no such field."""
     texts: Sequence[str]
-    ids: Sequence[Sequence[int]]
-    is_list: bool
+    ids: Sequence[Sequence[int]] = ()
+    field: str = "input"
+    """What the caller calls the inputs."""
+    is_list: bool = True
     """Whether the inputs came as a list: then errors name them `input[i]`, else `input`."""
-    encoding: Encoding
-    dimensions: int | None
-    input_type: str | None
-    prompt_name: str | None
-    truncation: Truncation | None
+    form: Form = Form()
+    input_type: str | None = None
+    prompt_name: str | None = None
+    truncation: Truncation | None = None
     """None: as the model is configured."""
-    normalize: bool | None
-    """None: as the model says."""
+    max_tokens: int | None = None
+    """The longest input that the caller wants read; None: the longest that the model reads."""
 
     @property
     def count(self) -> int:
@@ -42,4 +48,20 @@ class EmbeddingsRequest:
 
     def param(self, index: int) -> str:
         """What an error calls the input at `index`."""
-        return f"input[{index}]" if self.is_list else "input"
+        return f"{self.field}[{index}]" if self.is_list else self.field
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsRequest:
+    """Documents, each of which is a list of chunks that are embedded together."""
+
+    model: str
+    documents: Sequence[Sequence[str]]
+    field: str
+    """What the caller calls the documents."""
+    form: Form
+    input_type: str | None
+
+    def param(self, document: int, chunk: int) -> str:
+        """What an error calls a chunk."""
+        return f"{self.field}[{document}][{chunk}]"

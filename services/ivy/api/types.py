@@ -35,23 +35,35 @@ Input = Annotated[
 EncodingFormat = Annotated[
     Literal["float", "base64", "base64_int8", "base64_binary"],
     Meta(
-        description="How vectors are written: numbers; base64 of little-endian float32; base64 of int8, "
-        "`clamp(round(127 tanh(x)))` of the vector before normalisation; base64 of one bit a dimension, set where the "
-        "value is at least 0, least significant bit first."
+        description="How vectors are written: numbers; base64 of their little-endian bytes, float32 unless "
+        "`output_dtype` says otherwise; base64 of int8, `clamp(round(127 tanh(x)))` of the vector before "
+        "normalisation; base64 of one bit a dimension, set where the value is at least 0, least significant bit first."
+    ),
+]
+OutputDtype = Annotated[
+    Literal["float", "float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary"],
+    Meta(
+        description="The type of the values; `float`, which is float32, by default. `int8` is "
+        "`clamp(round(127 tanh(x)))` of the vector before normalisation and `uint8` is `int8 + 128`. `ubinary` has one "
+        "bit a dimension, set where the value is above 0, most significant bit first, and `binary` is `ubinary - 128`. "
+        "With `base64` it is the type of the bytes, little-endian."
     ),
 ]
 Truncate = Annotated[
-    Literal["none", "start", "end", "NONE", "START", "END"] | bool,
+    Literal["none", "start", "end", "chunk", "NONE", "START", "END", "CHUNK"] | bool,
     Meta(
-        description="Which end of an input that is too long is cut off; `none` (or false) refuses it, true is `end`. "
-        "The prompt belongs to the input. Default: as the model is configured, else `none`."
+        description="What happens to an input that is too long: `start` or `end` is cut off, `none` (or false) refuses "
+        "it, true is `end`. `chunk` reads all of it in windows and averages their vectors by tokens, which is near to, "
+        "and not the same as, the vector of a model that could read it at once. The prompt belongs to the input. "
+        "Default: as the model is configured, else `none`."
     ),
 ]
 
 
 CHOICES = {
     "encoding_format": "float, base64, base64_int8, base64_binary",
-    "truncate": "none, start, end, true, false",
+    "output_dtype": "float, float32, float16, bfloat16, int8, uint8, binary, ubinary",
+    "truncate": "none, start, end, chunk, true, false",
 }
 """What an error says of a field whose values can be counted."""
 
@@ -65,6 +77,7 @@ class EmbeddingsBody(Struct, frozen=True, gc=False):
         Meta(description="A served name. With `-query` or `-passage` after it, the prompt for that role is taken."),
     ]
     encoding_format: EncodingFormat | None = None
+    output_dtype: OutputDtype | None = None
     dimensions: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="Size to cut vectors to; see the model.")] | None
     ) = None

@@ -18,11 +18,11 @@ _CREATED = int(time.time())
 
 async def embeddings(parts: Parts, request: web.Request) -> web.Response:
     """Embed the inputs of a request."""
-    async with parts.asked(request, lambda data: parse(data, parts.config.max_inputs)) as (asked, deadline):
+    async with parts.asked(request, lambda data: parse(data, parts.config.max_inputs)) as ((asked, writing), deadline):
         async with asyncio.timeout(parts.config.request_timeout_s):
             found = await parts.service.embed(asked, request[TIMING], deadline)
         request[WORK] = Work(asked.count, found.tokens)
-        return await joined(render.embeddings(found.rows, asked.encoding, asked.model, found.tokens))
+        return await joined(render.embeddings(found.vectors[writing.kind], writing, asked.model or "", found.tokens))
 
 
 async def models(parts: Parts, _: web.Request) -> web.Response:

@@ -10,3 +10,5 @@ class Truncation(Enum):
     """Neither: the input is refused."""
     START = "start"
     END = "end"
+    CHUNK = "chunk"
+    """Neither: all of the input is read, in windows. Whoever asks a tokenizer has split it by then."""
