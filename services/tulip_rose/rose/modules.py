@@ -13,9 +13,12 @@ from tulip_rose.rose.folder import read_json, read_object
 
 _FILE = "modules.json"
 _PACKAGE = "sentence_transformers"
-_NAMES = frozenset({"module_input_name", "module_output_name"})
+_WRITES = "module_output_name"
+_NAMES = frozenset({"module_input_name", _WRITES})
 ROW = "sentence_embedding"
 """What sentence-transformers calls the rows, on their way from module to module."""
+SCORES = "scores"
+"""And what it calls them in the end, where they are scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,11 @@ class Module:
     def where(self) -> str:
         """The file that holds its settings, as errors name it."""
         return str(self.folder / "config.json")
+
+    @property
+    def scores(self) -> bool:
+        """Whether its rows are scores: the end of a model."""
+        return bool(read_object(self.folder, "config.json").get(_WRITES) == SCORES)
 
     def settings(self, known: frozenset[str], *, required: bool = True) -> dict[str, Any]:
         """Its settings.
@@ -58,7 +66,7 @@ class Module:
         """
         found = self.settings(known | _NAMES, required=required)
         for key in sorted(_NAMES):
-            if found.get(key) not in (None, name):
+            if found.get(key) not in (None, name) and not (key == _WRITES and self.scores):
                 raise LoadError(f"{self.where}: {key} {found[key]!r} is not supported; known is {name!r}")
         return found
 
