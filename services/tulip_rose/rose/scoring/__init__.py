@@ -1,0 +1,1 @@
+"""Models that score: what lies between the states of a base model and one value a label."""

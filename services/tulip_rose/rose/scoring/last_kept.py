@@ -1,0 +1,43 @@
+"""`LastKeptHead`: rows of the last token of each span that is no padding. Decoders' classifiers read it so."""
+
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.output import finish, finite
+from tulip_rose.rose.rows.row_module import RowModule
+
+
+class LastKeptHead:
+    """See `Head`. Of a span of nothing but padding, the first token."""
+
+    def __init__(self, padding: int, rows: tuple[RowModule, ...]) -> None:
+        """Take the id that stands for padding, and the modules that rows go through."""
+        self._padding, self._modules = padding, rows
+
+    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+        """See `Head`."""
+        rows = states[last_kept(batch.token_ids, part.bounds.to(states.device), self._padding)].float()
+        good = finite(rows)
+        for module in self._modules:
+            rows = module(rows)
+        good &= finite(rows)
+        return Made(finish(rows.masked_fill(~good[:, None], 0.0), part.form), good)
+
+
+def last_kept(token_ids: Tensor, bounds: Tensor, padding: int) -> Tensor:
+    """Where the last token of each span is that is not `padding`; where there is none, where the span begins.
+
+    Args:
+        token_ids: int64 [T].
+        bounds: int32 [R, 2], begin and end.
+        padding: an id.
+
+    Returns:
+        int64 [R].
+    """
+    places = torch.arange(token_ids.shape[0], device=token_ids.device)
+    kept = torch.where(token_ids == padding, -1, places).cummax(0).values
+    begins, ends = bounds.long().unbind(1)
+    return torch.maximum(kept[ends - 1], begins)
