@@ -42,12 +42,12 @@ class MPNet(PostNormModel):
         table = take("encoder.relative_attention_bias.weight", _BUCKETS, shape.heads).float()
         reach = max(places.longest - 1, 0)
         distances = torch.arange(-reach, reach + 1, device=device)
-        mask = Mask(bias=Bias(table[_buckets(distances)].T.contiguous()))
+        mask = Mask(bias=Bias(table[bucket(distances)].T.contiguous()))
         super().__init__(shape, places, _NAMES, "encoder.layer", take, kit, mask)
         weights.finish((r"pooler\..*", r"embeddings\.position_ids"))
 
 
-def _buckets(distances: Tensor) -> Tensor:
+def bucket(distances: Tensor) -> Tensor:
     """The bucket of each distance from query to key: half of them for keys after the query.
 
     Of each half, a half again is for small distances, one each; the rest grow as the logarithm does.
