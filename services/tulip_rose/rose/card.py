@@ -43,12 +43,15 @@ class ModelCard:
     """What can be asked for."""
     token_dimensions: int = 0
     """Of a token's vector; 0 where there is none."""
+    max_terms: int = 0
+    """Of a sparse row; 0 where there is none."""
 
-    def form(self) -> OutputForm:
-        """The output that a caller gets who asks for nothing in particular."""
-        return OutputForm(self.dimensions, self.normalize, VectorType.FLOAT32)
+    def form(self, kind: OutputKind | None = None) -> OutputForm:
+        """The output that a caller gets who asks for nothing in particular, or for no more than its kind."""
+        kind = kind or self.outputs[0]
+        return OutputForm(self.dimensions_of(kind), self.normalize, VectorType.FLOAT32, kind)
 
     def dimensions_of(self, kind: OutputKind) -> int:
-        """Of a native row of that kind; of sparse rows, the terms that there are."""
+        """Of a native row of that kind; of sparse rows, the terms that one has at most."""
         native = {OutputKind.DENSE: self.dimensions, OutputKind.TOKENS: self.token_dimensions}
-        return native.get(kind, self.vocabulary_size)
+        return native.get(kind, self.max_terms)

@@ -7,6 +7,7 @@ vectors = engine.step(batch).wait().array()
 
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,9 @@ from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.device import Device, open_device
 from tulip_rose.rose.digest import folder_digest
-from tulip_rose.rose.dimensions import Dimensions, read_dimensions
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.facts import Facts, read_facts
 from tulip_rose.rose.folder import read_object
+from tulip_rose.rose.heads import Heads, join_heads
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.lazy import LazyTensor
@@ -28,10 +28,10 @@ from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
+from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.pooling_words import to_manifest
-from tulip_rose.rose.rows.load import load_rows
 from tulip_rose.rose.weights import Weights
-from tulip_rose.sequence import OutputKind, Sequence
+from tulip_rose.sequence import OutputKind, Sequence, Want
 
 
 class Engine:
@@ -62,16 +62,14 @@ class Engine:
         name, model_type = find_model(config, str(path / "config.json"))
         device = open_device(options.device, options.threads)
         kit = device.kit(options.dtype, options.attention_backend)
-        with torch.inference_mode(), Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
-            model = model_type(Config(config, str(path / "config.json")), weights, kit, device.torch_device)
-        facts = read_facts(path, options, positions=model.positions, hidden=model.hidden_size)
-        width = model.hidden_size * len(facts.poolings)
         with torch.inference_mode():
-            rows = load_rows(facts.rows, width, device.torch_device)
-        dimensions = read_dimensions(path, config, options, rows[-1].out if rows else width)
-        card = _card(path, options, facts, dimensions, model, name, device.name, kit.attention.name)
-        heads = {OutputKind.DENSE: kit.head(facts.poolings, rows)}
-        engine = cls(model, heads, device, kit, card)
+            with Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
+                says = Config(config, str(path / "config.json"))
+                outputs = read_outputs(path, name, says, weights, kit, device.torch_device)
+                model = model_type(says, weights, kit, device.torch_device)
+            heads = join_heads(path, config, options, model, outputs, kit, device.torch_device)
+        card = _card(path, options, heads, model, name, device.name, kit.attention.name)
+        engine = cls(model, heads.by_kind, device, kit, card)
         engine._try()
         give_back()
         return engine
@@ -99,21 +97,22 @@ class Engine:
     def _try(self) -> None:
         """One token through everything: what cannot run is found before anybody waits for it."""
         ids = np.zeros(1, dtype=np.int32)
-        rows = self.step(Batch.pack([Sequence.whole(ids, self.card.form())])).wait()
-        if rows.failed(0):
+        wants = tuple(Want(((0, 1),), self.card.form(kind)) for kind in self.card.outputs)
+        rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
+        if any(rows.failed(0, want) for want in range(len(wants))):
             raise LoadError(f"the model gives no finite vector for token 0 in {self.card.dtype}")
 
 
 def _card(
     path: Path,
     options: EngineOptions,
-    facts: Facts,
-    dimensions: Dimensions,
+    heads: Heads,
     model: Model,
     architecture: str,
     device: str,
     attention: str,
 ) -> ModelCard:
+    facts = heads.facts
     meaning = {
         "dtype": options.dtype,
         "pooling": to_manifest(facts.poolings),
@@ -125,12 +124,15 @@ def _card(
         dtype=options.dtype,
         device=device,
         attention_backend=attention,
-        dimensions=dimensions.default,
-        allowed_dimensions=dimensions.allowed,
+        dimensions=heads.dimensions.default,
+        allowed_dimensions=heads.dimensions.allowed,
         max_input_tokens=facts.max_input_tokens,
         vocabulary_size=model.vocabulary_size,
         pooling=to_manifest(facts.poolings),
         normalize=facts.normalize,
         include_prompt=facts.include_prompt,
+        outputs=tuple(heads.by_kind),
+        token_dimensions=heads.token_dimensions,
+        max_terms=heads.max_terms,
         model_digest=options.model_digest or folder_digest(path, meaning),
     )

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.modules import Module, read_modules
+from tulip_rose.rose.modules import SCORES, Module, read_modules
 from tulip_rose.rose.options import EngineOptions
 from tulip_rose.rose.pooling_words import FLAGS, KNOWN, Poolings, of_files, of_manifest
-from tulip_rose.rose.transformer_file import read_length
+from tulip_rose.rose.transformer_file import STATES, Call, read_length
 
 ROWS = ("Dense", "LayerNorm", "Normalize")
 """Modules that may follow pooling, in any order."""
@@ -62,6 +62,34 @@ def read_facts(folder: Path, options: EngineOptions, *, positions: int, hidden: 
     )
 
 
+def alone_facts(
+    folder: Path,
+    options: EngineOptions,
+    positions: int,
+    *,
+    understood: frozenset[str],
+    call: Call,
+    normalize: bool,
+) -> Facts:
+    """The facts of a model that gives no dense vector.
+
+    Args:
+        folder: the model folder.
+        options: overrides win over files.
+        positions: longest sequence that the architecture can take.
+        understood: settings of the Transformer module that somebody else goes by.
+        call: how the base model is called.
+        normalize: whether its rows have unit norm.
+
+    Raises:
+        LoadError: a setting is not understood, or the manifest asks for a pooling, of which there is none.
+    """
+    if options.pooling is not None:
+        raise LoadError(f"pooling {options.pooling!r}: {folder} holds a model that gives no dense vector")
+    chosen = normalize if options.normalize is None else options.normalize
+    return Facts((), True, (), chosen, _max_input_tokens(folder, options, positions, understood, call))
+
+
 def _steps(folder: Path) -> tuple[Module | None, tuple[Module, ...]]:
     """The module that pools, and those after it; of a folder that says nothing, nothing."""
     modules = read_modules(folder)
@@ -78,7 +106,11 @@ def _steps(folder: Path) -> tuple[Module | None, tuple[Module, ...]]:
         raise LoadError(f"{where}: modules come as {order}; found {', '.join(kinds)}")
     if modules[0].folder != folder:
         raise LoadError(f"{where}: the Transformer has to lie in the folder itself, not in {modules[0].folder.name}")
-    return modules[1], tuple(module for module in modules[2 : len(ends)] if module.kind in ROWS)
+    rows = tuple(module for module in modules[2 : len(ends)] if module.kind in ROWS)
+    for module in rows[:-1]:
+        if module.scores:
+            raise LoadError(f"{module.where}: module_output_name {SCORES!r}, but other modules follow in {where.name}")
+    return modules[1], rows
 
 
 def _poolings(folder: Path, module: Module | None, options: EngineOptions, hidden: int) -> tuple[Poolings, bool]:
@@ -96,10 +128,16 @@ def _poolings(folder: Path, module: Module | None, options: EngineOptions, hidde
     return of_files(config, module.where) if options.pooling is None else of_manifest(options.pooling), include
 
 
-def _max_input_tokens(folder: Path, options: EngineOptions, positions: int) -> int:
+def _max_input_tokens(
+    folder: Path,
+    options: EngineOptions,
+    positions: int,
+    understood: frozenset[str] = frozenset(),
+    call: Call = STATES,
+) -> int:
     asked = options.max_input_tokens
     if asked is None:
-        return read_length(folder, positions)
+        return read_length(folder, positions, understood, call)
     if not 1 <= asked <= positions:
         raise LoadError(f"maxInputTokens {asked} is not between 1 and the {positions} positions of the model")
     return asked

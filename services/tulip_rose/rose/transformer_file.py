@@ -35,6 +35,9 @@ _FREE = frozenset({"max_seq_length", "do_lower_case", "unpad_inputs", _MODALITY}
 TEMPLATE = frozenset({"processing_kwargs"})
 """Settings of the template that texts are put into, where they are: whoever tokenizes goes by them."""
 
+LENGTHS = frozenset({"query_length", "document_length", "query_expansion"})
+"""Settings of how long queries and documents are made, of which the same holds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -59,12 +62,6 @@ class Call:
 STATES = Call("feature-extraction", "last_hidden_state", "token_embeddings")
 LABELS = Call("sequence-classification", "logits", "scores")
 TERMS = Call("fill-mask", "logits", "token_embeddings")
-TOKENS = Call(
-    "feature-extraction",
-    "last_hidden_state",
-    "token_embeddings",
-    elsewhere=frozenset({"query_length", "document_length", "query_expansion"}),
-)
 NEXT_TOKEN = Call("text-generation", "logits", "causal_logits")
 
 

@@ -13,6 +13,7 @@ from tulip_rose.rose.sparse.lexical import LexicalHead
 from tulip_rose.rose.sparse.linear_file import LinearFile
 from tulip_rose.rose.sparse.splade import Splade, SpladeHead
 from tulip_rose.rose.sparse.vocabulary import VocabularyHead
+from tulip_rose.rose.transformer_file import STATES, TERMS, read_transformer
 from tulip_rose.rose.weights import Weights
 
 POOLING = "SpladePooling"
@@ -41,6 +42,10 @@ def splade_head(
     if len(kinds) != 2 or kinds[0] not in TRANSFORMERS or kinds[1] != POOLING:
         found = ", ".join(kinds)
         raise LoadError(f"{modules[0].folder / 'modules.json'}: Transformer, {POOLING} were expected, found {found}")
+    name, transformer = read_transformer(modules[0].folder)
+    default = TERMS.task if kinds[0] == "MLMTransformer" else STATES.task
+    if transformer.get("transformer_task", default) != TERMS.task:
+        raise LoadError(f"{modules[0].folder / name}: transformer_task has to be {TERMS.task} before {POOLING}")
     head = VocabularyHead.load(architecture, config, weights, kit, device)
     return SpladeHead(head, _splade(modules[1], head.terms))
 

@@ -1,0 +1,110 @@
+"""The files that say how a model makes vectors of tokens: those of PyLate, of sentence-transformers, and of ColBERT."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.folder import read_object
+from tulip_rose.rose.late.tokens import TokensHead
+from tulip_rose.rose.models.model import Config
+from tulip_rose.rose.modules import Module
+from tulip_rose.rose.rows.dense import Dense
+from tulip_rose.rose.rows.load import load_rows
+from tulip_rose.rose.rows.row_module import RowModule
+from tulip_rose.rose.sparse.linear_file import LinearFile
+from tulip_rose.rose.weights import Weights
+
+COLBERT = "HF_ColBERT"
+"""The architecture of checkpoints whose layer lies beside the base model."""
+_FILE = "config_sentence_transformers.json"
+_PYLATE = "pylate."
+_MASK = "MultiVectorMask"
+_MODEL_TYPES = ("ColBERT", "MultiVectorEncoder")
+_TOKENS = "token_embeddings"
+_COLBERT_FILE = "colbert_linear"
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """How states of tokens become their vectors."""
+
+    rows: tuple[RowModule, ...]
+    normalize: bool
+    size: int
+    """Of a vector."""
+
+    @property
+    def head(self) -> TokensHead:
+        """What makes them."""
+        return TokensHead(self.rows)
+
+
+def is_late(folder: Path, architecture: str, modules: tuple[Module, ...]) -> bool:
+    """Whether the folder holds a model of vectors of tokens alone."""
+    if architecture == COLBERT or read_object(folder, _FILE).get("model_type") in _MODEL_TYPES:
+        return True
+    return any(module.kind == _MASK or module.kind.startswith(_PYLATE) for module in modules)
+
+
+def late_of(
+    folder: Path, modules: tuple[Module, ...], config: Config, weights: Weights, hidden: int, device: torch.device
+) -> Late:
+    """Read the layers that follow the base model, before it takes its own tensors.
+
+    Raises:
+        LoadError: a module or setting is not known, or sizes are not those of the weights.
+    """
+    if not modules:
+        return _colbert(config, weights, hidden, device)
+    where, rest = folder / "modules.json", [_own(module) for module in modules]
+    steps = [module for module in rest[1:] if module.kind != _MASK]
+    strange = [module.kind for module in steps if module.kind not in ("Dense", "Normalize")]
+    if rest[0].kind != "Transformer" or strange:
+        found = ", ".join(module.kind for module in modules)
+        raise LoadError(f"{where}: Transformer, then Dense, {_MASK} and Normalize were expected, found {found}")
+    normalize = bool(steps) and steps[-1].kind == "Normalize"
+    rows = load_rows(steps[:-1] if normalize else steps, hidden, device, _TOKENS)
+    # PyLate itself has no module for it: whatever it loads is normalised.
+    return Late(rows, normalize or _MASK not in [module.kind for module in rest], rows[-1].out if rows else hidden)
+
+
+def late_beside(folder: Path, hidden: int, device: torch.device) -> Late | None:
+    """The layer that bge-m3 keeps in a file of its own; None where it is not there.
+
+    Raises:
+        LoadError: its tensors are not as they should be.
+    """
+    layer = LinearFile.find(folder, _COLBERT_FILE)
+    if layer is None:
+        return None
+    weight, bias = layer.take(layer.outs, hidden)
+    row = Dense(layer.outs, weight.to(device), bias.to(device), lambda rows: rows)
+    return Late((row,), normalize=True, size=row.out)
+
+
+def lengths_of(folder: Path, transformer: dict[str, Any]) -> int | None:
+    """The longest document that the model was made for; None where nothing says.
+
+    Raises:
+        LoadError: it is no whole number above 0.
+    """
+    own = read_object(folder, _FILE)
+    length = transformer.get("document_length") or own.get("document_length")
+    if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
+        raise LoadError(f"{folder / _FILE}: document_length {length!r} is not a whole number above 0")
+    return length
+
+
+def _own(module: Module) -> Module:
+    """A module of PyLate by the name that sentence-transformers has for it."""
+    return Module("Dense", module.folder) if module.kind == f"{_PYLATE}models.Dense.Dense" else module
+
+
+def _colbert(config: Config, weights: Weights, hidden: int, device: torch.device) -> Late:
+    config.demand("model_type", "bert")
+    size = weights.shape("linear.weight")[0]
+    weight = weights.take_whole("linear.weight", (size, hidden)).to(device, copy=True)
+    return Late((Dense(size, weight, None, lambda rows: rows),), normalize=True, size=size)
