@@ -15,12 +15,12 @@ import torch
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.buckets import bucket_tokens
-from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.card import ModelCard, Task
 from tulip_rose.rose.device import Device, open_device
 from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.folder import read_object
-from tulip_rose.rose.heads import Heads, join_heads
+from tulip_rose.rose.heads import Heads, join_heads, score_heads
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.lazy import LazyTensor
@@ -30,6 +30,7 @@ from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.pooling_words import to_manifest
+from tulip_rose.rose.scoring.read import read_scorer
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
@@ -65,9 +66,13 @@ class Engine:
         with torch.inference_mode():
             with Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
                 says = Config(config, str(path / "config.json"))
+                scorer = read_scorer(path, name, says, options, weights, device.torch_device)
                 outputs = read_outputs(path, name, says, weights, kit, device.torch_device)
                 model = model_type(says, weights, kit, device.torch_device)
-            heads = join_heads(path, config, options, model, outputs, kit, device.torch_device)
+            if scorer is None:
+                heads = join_heads(path, config, options, model, outputs, kit, device.torch_device)
+            else:
+                heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
         engine = cls(model, heads.by_kind, device, kit, card)
         engine._try()
@@ -134,5 +139,7 @@ def _card(
         outputs=tuple(heads.by_kind),
         token_dimensions=heads.token_dimensions,
         max_terms=heads.max_terms,
+        task=Task.SCORE if heads.labels else Task.EMBED,
+        labels=heads.labels,
         model_digest=options.model_digest or folder_digest(path, meaning),
     )

@@ -35,6 +35,11 @@ class Facts:
     """Whether rows have unit norm in the end, unless a caller asks otherwise."""
     max_input_tokens: int
 
+    @property
+    def scores(self) -> bool:
+        """Whether the rows are scores in the end."""
+        return bool(self.rows) and self.rows[-1].scores
+
 
 def read_facts(folder: Path, options: EngineOptions, *, positions: int, hidden: int) -> Facts:
     """Join what the folder says with what the caller overrides.

@@ -1,7 +1,7 @@
 """`Heads`: everything that a loaded model can be asked for, and what makes it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ from tulip_rose.rose.dimensions import Dimensions, read_dimensions
 from tulip_rose.rose.facts import Facts, alone_facts, read_facts
 from tulip_rose.rose.layers.head import Head
 from tulip_rose.rose.layers.kit import Kit
-from tulip_rose.rose.models.model import Model
+from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.options import EngineOptions
 from tulip_rose.rose.outputs import Outputs
 from tulip_rose.rose.rows.load import load_rows
+from tulip_rose.rose.scoring.read import check_scores, labels_of_rows, score_head
+from tulip_rose.rose.scoring.scorer import Scorer
 from tulip_rose.sequence import OutputKind
 
 
@@ -41,7 +43,8 @@ def score_heads(path: Path, options: EngineOptions, model: Model, scorer: Scorer
         LoadError: a file says what is not understood, or the manifest asks for what is of vectors alone.
     """
     check_scores(options)
-    facts = scorer_facts(path, options, model.positions, scorer)
+    facts = alone_facts(path, options, model.positions, understood=scorer.understood, call=scorer.call, normalize=False)
+    facts = replace(facts, poolings=scorer.poolings)
     return _scoring({OutputKind.DENSE: score_head(scorer, kit)}, facts, scorer.labels)
 
 
@@ -76,7 +79,11 @@ def join_heads(
     dense = kit.head(facts.poolings, rows)
     if facts.scores:
         check_scores(options)
-        return _scoring({OutputKind.DENSE: dense}, facts, labels_of_rows(config, dimensions.default))
+        return _scoring(
+            {OutputKind.DENSE: dense},
+            facts,
+            labels_of_rows(Config(config, str(path / "config.json")), dimensions.default),
+        )
     return _joined(outputs, {OutputKind.DENSE: dense, **outputs.heads}, facts, dimensions)
 
 
