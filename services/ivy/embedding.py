@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from ivy.errors import ConfigError
+from ivy.scoring.rules import ScoringRules
 
 TRUNCATIONS = ("error", "end", "start", "chunk")
 MAX_FILE_BYTES = 1024 * 1024
 
 _FOR_THE_ENGINE = frozenset({"pooling", "normalize", "dimensions", "maxInputTokens"})
-_KNOWN = frozenset({"documentWindows", "lateChunking", "truncation", "prompts", "defaultPrompt"}) | _FOR_THE_ENGINE
+_KNOWN = (
+    frozenset({"documentWindows", "lateChunking", "scoring", "truncation", "prompts", "defaultPrompt"})
+    | _FOR_THE_ENGINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ class EmbeddingRules:
     late_chunking: bool = False
     """Whether the chunks of a document may be embedded in one pass by a model that was not trained for it."""
     document_windows: DocumentWindows = DocumentWindows()
+    scoring: ScoringRules | None = None
+    """How pairs are scored."""
 
 
 def read_rules(path: Path) -> EmbeddingRules:

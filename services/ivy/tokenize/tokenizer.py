@@ -12,6 +12,7 @@ from pathlib import Path
 import tokenizers
 
 from ivy.errors import ConfigError
+from ivy.tokenize.pair import PairTemplate, pair_template_of
 from ivy.tokenize.truncation import Truncation
 from ivy.tokenize.window import Window, whole_ids, window_of
 
@@ -103,6 +104,18 @@ class Tokenizer:
     def body(self, text: str) -> Sequence[int]:
         """All ids of a text, without special tokens."""
         return self._body(text, 0, Truncation.NONE)
+
+    def part(self, text: str, wanted: int, truncation: Truncation) -> Sequence[int]:
+        """Ids of a text, without special tokens: all of them, or at least the `wanted` first (or last) ones."""
+        return self._body(text, wanted, truncation)
+
+    def pair_template(self) -> PairTemplate:
+        """The special tokens of pairs.
+
+        Raises:
+            ConfigError: the tokenizer puts pairs together in a way that is not supported.
+        """
+        return pair_template_of(self._inner)
 
     def token_id(self, token: str) -> int | None:
         """The id of one token of the vocabulary, or None where it has none of this name."""

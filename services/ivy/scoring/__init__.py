@@ -1,0 +1,1 @@
+"""Pairs of texts to scores. Knows no HTTP and no JSON of callers."""

@@ -1,0 +1,164 @@
+"""`ScoringService`: the road of pairs, from texts to scores. Knows no HTTP and no JSON."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from trellis_wire.v1 import embedding_pb2 as pb
+from trellis_wire.v1.packing import PackingError, pack_ids, unpack_rows
+
+from ivy.admission import Admission
+from ivy.calls import Call, Calls
+from ivy.chunks import Chunk, merge
+from ivy.client.card import Card
+from ivy.client.engines import Engines
+from ivy.config import Config
+from ivy.door import RETRY_UNKNOWN_S
+from ivy.errors import BadRequest, EngineFailed, NoEngine
+from ivy.metrics import Metrics
+from ivy.prompts import model_and_role
+from ivy.scoring.by_vectors import ByVectors
+from ivy.scoring.model import ScoringModel
+from ivy.scoring.request import Cut, PairsRequest, Texts
+from ivy.timing import Timing
+from ivy.tokenize.pair import Pair
+from ivy.tokenize.truncation import Truncation
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of a request's pairs, in their order, and the tokens that they cost."""
+
+    raw: NDArray[np.float32]
+    """Before any activation, `[pairs, labels]`: more is a better score."""
+    scores: NDArray[np.float32]
+    """As they were asked for, `[pairs, labels]`."""
+    labels: Sequence[str]
+    tokens: int
+
+
+class ScoringService:
+    """Scores pairs: with a model that is made for it, else by how alike their vectors are."""
+
+    def __init__(
+        self,
+        config: Config,
+        model: ScoringModel | None,
+        by_vectors: ByVectors,
+        engines: Engines,
+        admission: Admission,
+        metrics: Metrics,
+    ) -> None:
+        self._config = config
+        self._model = model
+        self._by_vectors = by_vectors
+        self._engines = engines
+        self._calls = Calls(engines, config.chunk_tokens)
+        self._admission = admission
+        self._metrics = metrics
+
+    async def score(self, request: PairsRequest, timing: Timing, deadline: float) -> Scored:
+        """Score all pairs of a request, or none.
+
+        Args:
+            request: what was asked.
+            timing: is told how long each stage took.
+            deadline: on the clock of `time.monotonic`.
+
+        Raises:
+            ApiError: the request is wrong, the model does not do this, there is no room, or no engine.
+            grpc.RpcError: an engine failed.
+        """
+        if request.model is not None:
+            model_and_role(request.model, self._config.served_names)
+        cards = self._engines.cards()
+        if not cards:
+            raise NoEngine("no engine is ready to answer", retry_after_s=RETRY_UNKNOWN_S)
+        if cards[0].task == "score":
+            return await self._by_model(request, cards, timing, deadline)
+        if request.wants_labels:
+            raise BadRequest("this model gives vectors and no labels: ask /v1/embeddings, /v1/rerank or /v1/score")
+        found = await self._by_vectors.alike(request, self._truncation(request), timing, deadline)
+        return Scored(found.values, found.values, (), found.tokens)
+
+    def _truncation(self, request: PairsRequest) -> Truncation:
+        """As asked, else as configured, else whoever ranks wants an answer for a long document too."""
+        if request.truncation is not None:
+            return request.truncation
+        configured = {"error": Truncation.NONE, "start": Truncation.START}
+        return configured.get(self._config.embedding.truncation or "end", Truncation.END)
+
+    async def _by_model(self, request: PairsRequest, cards: Sequence[Card], timing: Timing, deadline: float) -> Scored:
+        model, card = self._model, cards[0]
+        if model is None:
+            # The folder here has no model that scores, and the engine's has one: they are not of one manifest.
+            raise EngineFailed
+        if card.dimensions > 1 and not request.wants_labels:
+            raise BadRequest(f"this model gives {card.dimensions} labels and no single score: ask /predict")
+        # A pair that comes twice is scored once: so both get the same score, to the last bit.
+        pairs = list(dict.fromkeys(request.pairs))
+        places = {pair: place for place, pair in enumerate(pairs)}
+        order = [places[pair] for pair in request.pairs]
+        cut = Cut(card.max_input_tokens, self._truncation(request), request.document_tokens)
+        about = sum(min(model.reader.about(pair), cut.limit) for pair in pairs)
+        bound = self._config.max_queued_tokens or sum(each.max_queued_tokens for each in cards)
+        with self._admission.lease(about, bound) as lease:
+            began = time.perf_counter()
+            read = await model.reader.read(pairs, cut, lambda index: request.second(_index(request, pairs[index])))
+            timing.tokenize_s = time.perf_counter() - began
+            sizes = [len(pair.ids) for pair in read]
+            lease.settle(sum(sizes))
+            raw = await self._raw(read, cards, timing, deadline)
+        self._metrics.tokens.inc(sum(sizes))
+        self._metrics.inputs.inc(len(request.pairs))
+        raw = raw[order]
+        scores = raw if request.is_raw else model.activation.of(raw)
+        return Scored(raw, scores, card.labels, sum(sizes[place] for place in order))
+
+    async def _raw(
+        self, pairs: Sequence[Pair], cards: Sequence[Card], timing: Timing, deadline: float
+    ) -> NDArray[np.float32]:
+        """The values of all pairs, `[pairs, labels]`, in their order."""
+        card = cards[0]
+        call = Call(
+            lambda chunk: request_of(pairs[chunk.first : chunk.first + len(chunk.inputs)], card.digest),
+            lambda chunk, asked, answer: rows_of(chunk, asked, answer, card.dimensions),
+        )
+        found = await self._calls.answers([pair.ids for pair in pairs], call, cards, timing, deadline)
+        return merge([chunk for chunk, _ in found], [rows for _, rows in found])
+
+
+def request_of(pairs: Sequence[Pair], digest: str) -> pb.EmbedRequest:
+    """One chunk of pairs as the engine is asked for it."""
+    token_ids, lengths = pack_ids([pair.ids for pair in pairs])
+    types = b"".join(pair.types or bytes(len(pair.ids)) for pair in pairs)
+    return pb.EmbedRequest(
+        token_ids=token_ids,
+        lengths=lengths,
+        token_types=types if any(types) else b"",
+        vector_type=pb.VECTOR_TYPE_FLOAT32,
+        model_digest=digest,
+    )
+
+
+def rows_of(chunk: Chunk, asked: pb.EmbedRequest, answer: pb.EmbedResponse, labels: int) -> NDArray[np.float32]:
+    """The values of a chunk, `[pairs, labels]`, which must be all that was asked for.
+
+    Raises:
+        EngineFailed: a value is not finite, or the answer is not one to the question.
+    """
+    if answer.failed_rows:
+        raise EngineFailed("the model gave a score that is not finite")
+    if answer.model_digest != asked.model_digest or answer.dimensions != labels:
+        raise EngineFailed
+    try:
+        return unpack_rows(answer.rows, len(chunk.inputs), asked.vector_type, labels)
+    except PackingError as error:
+        raise EngineFailed from error
+
+
+def _index(request: PairsRequest, pair: Texts) -> int:
+    """Where a pair comes first."""
+    return request.pairs.index(pair)
