@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ivy.errors import ConfigError
-from ivy.scoring.rules import ScoringRules
+from ivy.scoring.rules import ScoringRules, scoring_rules_of
 
 TRUNCATIONS = ("error", "end", "start", "chunk")
 MAX_FILE_BYTES = 1024 * 1024
@@ -101,6 +101,7 @@ def rules_of(spec: Any) -> EmbeddingRules:
         _name(spec.get("defaultPrompt")),
         _flag("lateChunking", spec.get("lateChunking")),
         _windows(spec.get("documentWindows")),
+        scoring_rules_of(spec.get("scoring")),
     )
 
 

@@ -22,6 +22,6 @@ class Activation(Enum):
         wide = values.astype(np.float64)
         if self is Activation.SIGMOID:
             small = np.exp(-np.abs(wide))
-            return np.where(wide >= 0, 1 / (1 + small), small / (1 + small)).astype(np.float32)
+            return np.asarray(np.where(wide >= 0, 1.0, small) / (1 + small), dtype=np.float32)
         shares = np.exp(wide - wide.max(axis=1, keepdims=True))
-        return (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float32)

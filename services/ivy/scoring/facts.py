@@ -7,6 +7,7 @@ from typing import Any
 from ivy.embedding import read_json
 from ivy.errors import ConfigError
 from ivy.scoring.activation import Activation
+from ivy.scoring.rules import ScoringRules
 
 _CONFIG = "config.json"
 _CROSS_ENCODER = "config_sentence_transformers.json"
@@ -30,7 +31,7 @@ class PairFacts:
     """Whether the score is read off what it would say next."""
     labels: int
     activation: Activation | None
-    """None: the files name none."""
+    """As the rules say, else the files; None: neither names one."""
     is_multi_label: bool
     """Whether several labels may hold at once."""
     has_types: bool
@@ -40,15 +41,15 @@ class PairFacts:
     """What the chat template is rendered with, besides messages."""
 
 
-def pair_facts_of(folder: Path, *, asked: bool) -> PairFacts:
+def pair_facts_of(folder: Path, rules: ScoringRules | None) -> PairFacts:
     """Read what a model's files say.
 
     Args:
         folder: the model folder.
-        asked: whether the manifest asks for scores, of a folder that does not say what it is for.
+        rules: what the manifest asks for; None: not a word, not even that the model should score.
 
     Raises:
-        ConfigError: a file is wrong, or names an activation that is not known.
+        ConfigError: a file is wrong, or names an activation that is not known where the rules name none.
     """
     config = _object(folder / _CONFIG)
     architectures = config.get("architectures")
@@ -57,10 +58,10 @@ def pair_facts_of(folder: Path, *, asked: bool) -> PairFacts:
     is_language_model = name.endswith(_LANGUAGE_MODEL)
     labels = 1 if is_language_model else _labels(config)
     return PairFacts(
-        scores=_scores(name, kinds, asked=asked),
+        scores=_scores(name, kinds, asked=rules is not None),
         is_language_model=is_language_model,
         labels=labels,
-        activation=_activation(folder, config),
+        activation=(rules.activation if rules is not None else None) or _activation(folder, config),
         is_multi_label=config.get("problem_type") == "multi_label_classification",
         has_types=_types(config) > 1,
         chat_template=_chat_template(folder),
@@ -112,7 +113,7 @@ def _activation(folder: Path, config: dict[str, Any]) -> Activation | None:
     known = _ACTIVATIONS.get(str(named).rpartition(".")[2])
     if known is None or not str(named).startswith("torch."):
         raise ConfigError(
-            f"{path}: the activation {named!r} is not known; spec.embedding.scoring.activation can say one"
+            f"{path}: the activation {named!r} is not known; spec.embedding.scoring.activation can say another"
         )
     return known
 

@@ -31,7 +31,7 @@ def scoring_model_of(
     Raises:
         ConfigError: a file or a rule is wrong, or the model needs a template that nobody gives.
     """
-    facts = pair_facts_of(folder, asked=rules is not None)
+    facts = pair_facts_of(folder, rules)
     if not facts.scores:
         if rules is not None:
             raise ConfigError(f"--model: spec.embedding.scoring is set, and {folder} has no model that scores")
@@ -63,8 +63,9 @@ def _reader(facts: PairFacts, rules: ScoringRules, prompt: str | None, pool: Tok
 
 
 def needs_text(facts: PairFacts, template: PairTemplate) -> bool:
-    """Whether a template must say how a pair is read: a language model does, and whoever would not see where one text
-    ends and the other begins.
+    """Whether a template must say how a pair is read.
+
+    A language model needs it, and so does a ranker that would not see where one text ends and the other begins.
     """
     return facts.is_language_model or (facts.labels == 1 and not template.between)
 
@@ -76,8 +77,10 @@ def _chat_text(facts: PairFacts, instruction: str | None) -> PairText | None:
 
 
 def _activation(facts: PairFacts) -> Activation:
-    """One value is a sigmoid's where the files name nothing else. Several exclude each other unless the files say
-    that they do not: no activation is what they say of every model with several labels, so it says nothing.
+    """The activation where the rules name none.
+
+    One value is a sigmoid's, unless the files name another. Several exclude each other, unless the files say that they
+    do not: that there is no activation is what they say of every model with several labels, so it says nothing.
     """
     if facts.labels == 1:
         return facts.activation or Activation.SIGMOID
