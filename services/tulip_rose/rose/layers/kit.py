@@ -14,6 +14,7 @@ from tulip_rose.rose.layers.linear import Activation, Linear, TorchLinear
 from tulip_rose.rose.layers.native import NativeAttention, NativeLinear, NativeNorm
 from tulip_rose.rose.layers.native_block import NativePostNorm
 from tulip_rose.rose.layers.native_ends import NativeEmbedding, NativeHead
+from tulip_rose.rose.layers.native_rotary import NativeGated, NativeRmsNorm, NativeTurner
 from tulip_rose.rose.layers.norm import Norm, TorchNorm, TorchRmsNorm
 from tulip_rose.rose.layers.places import Place, in_order
 from tulip_rose.rose.layers.rope import Heads, TorchTurner, Turner
@@ -127,15 +128,17 @@ class NativeKit:
 
     def gated(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Gated:
         """See `Kit`."""
-        return TorchGated(self.linear(weight, bias, Activation.NONE), activation)
+        if weight.dtype == torch.bfloat16 and weight.shape[1] % 2:
+            return TorchGated(self.linear(weight, bias, Activation.NONE), activation)
+        return NativeGated(self._team, weight, bias, activation)
 
     def rms_norm(self, weight: Tensor, epsilon: float) -> Norm:
         """See `Kit`."""
-        return TorchRmsNorm(weight, epsilon)
+        return NativeRmsNorm(self._team, weight, epsilon)
 
     def turner(self, heads: Heads) -> Turner:
         """See `Kit`."""
-        return TorchTurner(heads)
+        return NativeTurner(self._team, heads)
 
     def embedding(self, words: Tensor, places: Tensor, norm: Norm, place: Place = in_order) -> Embedding:
         """See `Kit`."""

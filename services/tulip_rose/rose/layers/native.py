@@ -13,7 +13,7 @@ from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.native.library import Heads, Layer, Norm, Team, byref
 
 LANES = 16
-_ACTIVATIONS = {
+ACTIVATIONS = {
     Activation.NONE: 0,
     Activation.GELU: 1,
     Activation.GELU_TANH: 2,
@@ -52,8 +52,8 @@ class NativeLinear:
         self._bias = None if bias is None else bias.float()
         address = None if self._bias is None else self._bias.data_ptr()
         at = self._weight.data_ptr()
-        self.layer = Layer(at, address, into, self._out, _ACTIVATIONS[activation])
-        self._plain = Layer(at, address, into, self._out, _ACTIVATIONS[Activation.NONE])
+        self.layer = Layer(at, address, into, self._out, ACTIVATIONS[activation])
+        self._plain = Layer(at, address, into, self._out, ACTIVATIONS[Activation.NONE])
 
     def __call__(self, x: Tensor) -> Tensor:
         """See `Linear`."""

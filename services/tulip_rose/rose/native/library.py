@@ -59,6 +59,21 @@ class Block(Structure):
     )
 
 
+class Gated(Structure):
+    """A gate and what it lets through: packed weight, float32 bias or null, sizes, columns of each half, activation."""
+
+    _fields_ = (
+        *(("weight", c_void_p), ("bias", c_void_p), ("k", c_long), ("n", c_long), ("out", c_long)),
+        ("activation", c_int),
+    )
+
+
+class Turned(Structure):
+    """Heads that are turned: float32 weight of a norm within each, or null, how many, size, epsilon."""
+
+    _fields_ = (("weight", c_void_p), ("heads", c_long), ("size", c_long), ("epsilon", c_float))
+
+
 _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "rose_cpu": (c_int, ()),
     "rose_team": (c_void_p, (c_int,)),
@@ -67,6 +82,9 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "rose_pack": (None, (c_int, c_void_p, c_long, c_long, c_void_p)),
     "rose_linear": (None, (c_void_p, c_int, POINTER(Layer), c_void_p, c_long, c_long, c_void_p, c_void_p)),
     "rose_norm": (None, (c_void_p, c_int, POINTER(Norm), c_void_p, c_void_p, c_long, c_void_p)),
+    "rose_rms": (None, (c_void_p, c_int, POINTER(Norm), c_void_p, c_void_p, c_long, c_void_p)),
+    "rose_gated": (None, (c_void_p, c_int, POINTER(Gated), c_void_p, c_long, c_long, c_void_p)),
+    "rose_turn": (None, (c_void_p, c_int, POINTER(Turned), c_void_p, c_long, c_long, c_void_p, c_void_p)),
     "rose_block": (None, (c_void_p, c_int, POINTER(Block), c_void_p, c_void_p, c_long, c_long, c_void_p)),
     "rose_embed": (c_long, (c_void_p, c_int, POINTER(Norm), POINTER(Tables), c_void_p, c_void_p, c_long, c_void_p)),
     "rose_pool": (None, (c_void_p, c_int, POINTER(Form), c_void_p, c_long, c_void_p, c_long, c_void_p, c_void_p)),
@@ -129,4 +147,18 @@ class Team:
             self.kernels.rose_disband(address)
 
 
-__all__ = ["Block", "Form", "Heads", "Layer", "Norm", "Tables", "Team", "byref", "library", "missing", "serves"]
+__all__ = [
+    "Block",
+    "Form",
+    "Gated",
+    "Heads",
+    "Layer",
+    "Norm",
+    "Tables",
+    "Team",
+    "Turned",
+    "byref",
+    "library",
+    "missing",
+    "serves",
+]

@@ -1,4 +1,5 @@
 // A linear layer with its bias, and an activation or a residual: y = activation(x Wᵀ + b) or x Wᵀ + b + residual.
+// A gated one is two in one: y = activation(x Gᵀ + c) · (x Uᵀ + d).
 
 #pragma once
 
@@ -11,6 +12,7 @@ struct Linear {
     const float* bias;  // [N], or null
     long k, n;
     Activation activation;
+    long gated = 0;  // columns of each half where blocks of sixteen are of the gate and of the other by turns, else 0
 };
 
 template <class T>
@@ -35,10 +37,29 @@ void pack_weight(const T* weight, long n, long k, T* packed) {
                 }
 }
 
+// What follows the product of a gated layer, for the sums of a tile, which holds whole pairs of blocks.
+template <class T>
+void let_through(const LinearJob<T>& job, const float* sums, long sums_row, long row, int rows, long column,
+                 long columns) {
+    const auto& layer = job.layer;
+    const auto sum = [&](int m, long at) {
+        const __m512 bias = layer.bias ? load(layer.bias + column + at) : _mm512_setzero_ps();
+        return _mm512_add_ps(load(sums + m * sums_row + at), bias);
+    };
+    for (long at = 0; at < columns; at += 2 * kLanes) {
+        const long place = (column + at) / 2;
+        for (int m = 0; m < rows; ++m) {
+            const __m512 value = _mm512_mul_ps(activate(sum(m, at), layer.activation), sum(m, at + kLanes));
+            store(job.y + (row + m) * layer.gated + place, value, first(layer.gated - place));
+        }
+    }
+}
+
 // What follows the product, for the sums of a tile.
 template <class T>
 void finish(const LinearJob<T>& job, const float* sums, long sums_row, long row, int rows, long column, long columns) {
     const auto& layer = job.layer;
+    if (layer.gated) return let_through(job, sums, sums_row, row, rows, column, columns);
     for (long at = 0; at < columns; at += kLanes) {
         const __mmask16 lanes = first(layer.n - column - at);
         const __m512 bias = layer.bias ? load(layer.bias + column + at, lanes) : _mm512_setzero_ps();
