@@ -31,6 +31,7 @@ _KNOWN: dict[str, ModelType] = {
     "DistilBertForSequenceClassification": Within(DistilBert, _CLASSIFIER),
     "DistilBertModel": DistilBert,
     "Gemma3TextModel": Gemma3,
+    "HF_ColBERT": Bert,
     "MPNetForMaskedLM": Within(MPNet, _LM_HEAD),
     "MPNetForSequenceClassification": Within(MPNet, _CLASSIFIER),
     "MPNetModel": MPNet,

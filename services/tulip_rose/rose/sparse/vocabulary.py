@@ -28,7 +28,7 @@ class Family:
     words: str
     """The table of the words, which stands for `table` where that is left out."""
     biases: tuple[str, ...]
-    """Names of the bias of `table`; all are the same one."""
+    """Names of the bias of `table`, the first that is there counts; mostly they are one and the same."""
     parts: str
     """All names of the head."""
     size: tuple[str, ...] = ("hidden_size",)
@@ -44,7 +44,7 @@ _BERT = Family(
     norm="cls.predictions.transform.LayerNorm",
     table="cls.predictions.decoder.weight",
     words="bert.embeddings.word_embeddings.weight",
-    biases=("cls.predictions.bias", "cls.predictions.decoder.bias"),
+    biases=("cls.predictions.decoder.bias", "cls.predictions.bias"),
     parts=r"cls\..*",
     activation=lambda config: activation_of(config, "hidden_act"),
 )
@@ -80,7 +80,7 @@ def _roberta(prefix: str) -> Family:
         norm="lm_head.layer_norm",
         table="lm_head.decoder.weight",
         words=f"{prefix}.embeddings.word_embeddings.weight",
-        biases=("lm_head.bias", "lm_head.decoder.bias"),
+        biases=("lm_head.decoder.bias", "lm_head.bias"),
         parts=r"lm_head\..*",
     )
 
