@@ -40,10 +40,10 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[_Body], choices: Mapping[
 
 def _of_field(message: str, choices: Mapping[str, str]) -> BadRequest:
     """A value of a wrong type or out of its range: the library's words, and the path that it gives."""
-    missing = _MISSING.match(message)
+    missing, path = _MISSING.match(message), _PATH.search(message)
     if missing:
-        return BadRequest(f"{missing[1]} is missing", param=missing[1])
-    path = _PATH.search(message)
+        name = f"{path[1]}.{missing[1]}" if path is not None else missing[1]
+        return BadRequest(f"{name} is missing", param=name)
     if path is None:
         return BadRequest(f"the body is not what this route takes: {message}")
     param = path[1]

@@ -11,4 +11,5 @@ def ranked(values: NDArray[np.float32], top_n: int | None) -> list[int]:
         values: finite, `[count]`.
         top_n: how many are wanted; None or more than there are: all.
     """
-    return np.argsort(-values, kind="stable")[:top_n].tolist()
+    order: list[int] = np.argsort(-values, kind="stable")[:top_n].tolist()
+    return order

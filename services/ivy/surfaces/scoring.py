@@ -12,7 +12,7 @@ from ivy.scoring.ranking import ranked
 from ivy.scoring.request import PairsRequest
 from ivy.scoring.service import Scored
 from ivy.surfaces.parts import JSON, Parts
-from ivy.surfaces.route import Handler, Route, Surface
+from ivy.surfaces.route import Route, Surface
 from ivy.timing import TIMING, WORK, Work
 
 
@@ -79,28 +79,18 @@ def _ranks(path: str) -> Route:
     return Route("POST", path, rank, operation, is_work=True)
 
 
-def _route(
-    path: str, handler: Handler, summary: str, body: str, example: object, answer: str | dict[str, object]
-) -> Route:
-    return Route("POST", path, handler, openapi.work(summary, body, example, answer), is_work=True)
-
-
-_SCORES = ("Score pairs of texts.", "ScoreBody", score.EXAMPLE, "ScoreAnswer")
+_SCORES = openapi.work("Score pairs of texts.", "ScoreBody", score.EXAMPLE, "ScoreAnswer")
 _PREDICTIONS = {"type": "array", "items": _ref("Prediction")}
 _LABELS = {"anyOf": [_PREDICTIONS, {"type": "array", "items": _PREDICTIONS}]}
+_PREDICT = openapi.work(
+    "Label texts or pairs, as the clients of text-embeddings-inference ask.", "PredictBody", predict.EXAMPLE, _LABELS
+)
 
 SURFACE = Surface(
     routes=(
         *(_ranks(path) for path in ("/v1/rerank", "/v2/rerank", "/rerank")),
-        *(_route(path, scores, *_SCORES) for path in ("/v1/score", "/score")),
-        _route(
-            "/predict",
-            labels,
-            "Label texts or pairs, as the clients of text-embeddings-inference ask.",
-            "PredictBody",
-            predict.EXAMPLE,
-            _LABELS,
-        ),
+        *(Route("POST", path, scores, _SCORES, is_work=True) for path in ("/v1/score", "/score")),
+        Route("POST", "/predict", labels, _PREDICT, is_work=True),
     ),
     structs=(
         rerank.RerankBody,
