@@ -31,6 +31,7 @@ from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.pooling_words import to_manifest
 from tulip_rose.rose.scoring.read import read_scorer
+from tulip_rose.rose.tokenizer_file import check_tokenizer
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
@@ -69,13 +70,14 @@ class Engine:
                 scorer = read_scorer(path, name, says, options, weights, device.torch_device)
                 outputs = read_outputs(path, name, says, weights, kit, device.torch_device)
                 model = model_type(says, weights, kit, device.torch_device)
+            check_tokenizer(path, model.vocabulary_size)
             if scorer is None:
                 heads = join_heads(path, config, options, model, outputs, kit, device.torch_device)
             else:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
         engine = cls(model, heads.by_kind, device, kit, card)
-        engine._try()
+        engine._try(path)
         give_back()
         return engine
 
@@ -99,13 +101,13 @@ class Engine:
         states = self._model(batch)
         return [self._heads[part.form.kind](states, part, batch) for part in batch.parts]
 
-    def _try(self) -> None:
+    def _try(self, path: Path) -> None:
         """One token through everything: what cannot run is found before anybody waits for it."""
         ids = np.zeros(1, dtype=np.int32)
         wants = tuple(Want(((0, 1),), self.card.form(kind)) for kind in self.card.outputs)
         rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
         if any(rows.failed(0, want) for want in range(len(wants))):
-            raise LoadError(f"the model gives no finite vector for token 0 in {self.card.dtype}")
+            raise LoadError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
 
 
 def _card(

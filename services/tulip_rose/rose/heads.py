@@ -71,6 +71,8 @@ def join_heads(
             call=outputs.call,
             normalize=outputs.normalize,
         )
+        if outputs.longest is not None and options.max_input_tokens is None:
+            facts = replace(facts, max_input_tokens=min(outputs.longest, model.positions))
         return _joined(outputs, outputs.heads, facts, Dimensions(outputs.token_dimensions or outputs.terms, ()))
     facts = read_facts(path, options, positions=model.positions, hidden=model.hidden_size)
     width = model.hidden_size * len(facts.poolings)

@@ -40,6 +40,8 @@ class Outputs:
     """How the base model is called, where the heads are alone."""
     understood: frozenset[str] = frozenset()
     """Settings of the Transformer module that a gateway goes by, where the heads are alone."""
+    longest: int | None = None
+    """Input in tokens that the model was made for, where the heads are alone and say so."""
 
 
 def read_outputs(
@@ -58,7 +60,9 @@ def read_outputs(
         return Outputs({OutputKind.SPARSE: splade}, alone=True, terms=splade.terms, call=TERMS)
     if is_late(folder, architecture, modules):
         late = late_of(folder, modules, config, weights, hidden, device)
-        return Outputs({OutputKind.TOKENS: late.head}, True, late.normalize, late.size, understood=LENGTHS)
+        return Outputs(
+            {OutputKind.TOKENS: late.head}, True, late.normalize, late.size, understood=LENGTHS, longest=late.longest
+        )
     beside, lexical = late_beside(folder, hidden, device), lexical_head(folder, config, device)
     heads: dict[OutputKind, Head] = {} if lexical is None else {OutputKind.SPARSE: lexical}
     if beside is None:

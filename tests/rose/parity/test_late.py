@@ -21,8 +21,12 @@ from tulip_rose.rose.options import EngineOptions
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
 ENCODER: dict[str, Any] = {
-    "vocab_size": VOCABULARY, "pad_token_id": 0, "hidden_size": 32, "num_hidden_layers": 2,
-    "num_attention_heads": 2, "intermediate_size": 48,
+    "vocab_size": VOCABULARY,
+    "pad_token_id": 0,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
 }
 MODELS: dict[str, tuple[type[PreTrainedModel], Any]] = {
     "bert": (BertModel, BertConfig(**ENCODER)),
@@ -68,8 +72,13 @@ def pylate(family: str, folder: Path) -> Path:
     (model / "1_Dense" / "config.json").write_text(json.dumps({**settings, **identity}))
     save_file({"linear.weight": torch.randn(16, 32)}, model / "1_Dense" / "model.safetensors")
     own = {
-        "model_type": "ColBERT", "query_prefix": "[Q] ", "document_prefix": "[D] ", "query_length": 32,
-        "document_length": 64, "attend_to_expansion_tokens": False, "skiplist_words": list(string.punctuation),
+        "model_type": "ColBERT",
+        "query_prefix": "[Q] ",
+        "document_prefix": "[D] ",
+        "query_length": 32,
+        "document_length": 64,
+        "attend_to_expansion_tokens": False,
+        "skiplist_words": list(string.punctuation),
     }
     (model / "config_sentence_transformers.json").write_text(json.dumps(own))
     return model

@@ -54,7 +54,9 @@ def saved(family: str, folder: Path, pooling: str = "max", activation: str = "re
     return encoder
 
 
-def rows_of(engine: Engine, encoder: SparseEncoder, texts: list[str], most: int | None = None) -> list[dict[int, float]]:
+def rows_of(
+    engine: Engine, encoder: SparseEncoder, texts: list[str], most: int | None = None
+) -> list[dict[int, float]]:
     """Sparse rows of texts, all in one batch, of the tokens that the reference has."""
     form = OutputForm(most or engine.card.max_terms, kind=OutputKind.SPARSE)
     ids = [np.asarray(encoder.tokenizer(text)["input_ids"], np.int32) for text in texts]

@@ -29,7 +29,9 @@ def save_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, **dict(zip(names, SPECIAL, strict=False)))
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="[SEP]", **dict(zip(names, SPECIAL, strict=False))
+    )
     fast.add_tokens(list(SPECIAL[5:]))
     fast.save_pretrained(folder)
     return fast

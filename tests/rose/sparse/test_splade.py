@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -34,7 +36,7 @@ def random_ids() -> list[np.ndarray]:
 
 def rows(made: Made) -> np.ndarray:
     starts = made.starts.tolist()
-    return dense([read_terms(made.rows.numpy()[a:b]) for a, b in zip(starts, starts[1:], strict=False)], TERMS)
+    return dense([read_terms(made.rows.numpy()[a:b]) for a, b in itertools.pairwise(starts)], TERMS)
 
 
 def spans(part: Part) -> list[tuple[int, int]]:

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import torch
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ ROWS = st.lists(st.lists(WEIGHTS, min_size=VOCABULARY, max_size=VOCABULARY), min
 
 def rows_of(made: Made) -> list[dict[int, float]]:
     starts = made.starts.tolist()
-    return [read_terms(made.rows.numpy()[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
+    return [read_terms(made.rows.numpy()[a:b]) for a, b in itertools.pairwise(starts)]
 
 
 def packed(rows: list[list[float]], most: int = VOCABULARY) -> list[dict[int, float]]:

@@ -1,8 +1,7 @@
 """The files that say how a model makes vectors of tokens: those of PyLate, of sentence-transformers, and of ColBERT."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -15,11 +14,13 @@ from tulip_rose.rose.rows.dense import Dense
 from tulip_rose.rose.rows.load import load_rows
 from tulip_rose.rose.rows.row_module import RowModule
 from tulip_rose.rose.sparse.linear_file import LinearFile
+from tulip_rose.rose.transformer_file import read_transformer
 from tulip_rose.rose.weights import Weights
 
 COLBERT = "HF_ColBERT"
 """The architecture of checkpoints whose layer lies beside the base model."""
 _FILE = "config_sentence_transformers.json"
+_METADATA = "artifact.metadata"
 _PYLATE = "pylate."
 _MASK = "MultiVectorMask"
 _MODEL_TYPES = ("ColBERT", "MultiVectorEncoder")
@@ -35,6 +36,8 @@ class Late:
     normalize: bool
     size: int
     """Of a vector."""
+    longest: int | None = None
+    """Document in tokens that the model was made for, where its files say so."""
 
     @property
     def head(self) -> TokensHead:
@@ -57,8 +60,9 @@ def late_of(
     Raises:
         LoadError: a module or setting is not known, or sizes are not those of the weights.
     """
+    longest = _longest(folder)
     if not modules:
-        return _colbert(config, weights, hidden, device)
+        return replace(_colbert(config, weights, hidden, device), longest=longest)
     where, rest = folder / "modules.json", [_own(module) for module in modules]
     steps = [module for module in rest[1:] if module.kind != _MASK]
     strange = [module.kind for module in steps if module.kind not in ("Dense", "Normalize")]
@@ -68,7 +72,8 @@ def late_of(
     normalize = bool(steps) and steps[-1].kind == "Normalize"
     rows = load_rows(steps[:-1] if normalize else steps, hidden, device, _TOKENS)
     # PyLate itself has no module for it: whatever it loads is normalised.
-    return Late(rows, normalize or _MASK not in [module.kind for module in rest], rows[-1].out if rows else hidden)
+    normalize = normalize or _MASK not in [module.kind for module in rest]
+    return Late(rows, normalize, rows[-1].out if rows else hidden, longest)
 
 
 def late_beside(folder: Path, hidden: int, device: torch.device) -> Late | None:
@@ -85,16 +90,22 @@ def late_beside(folder: Path, hidden: int, device: torch.device) -> Late | None:
     return Late((row,), normalize=True, size=row.out)
 
 
-def lengths_of(folder: Path, transformer: dict[str, Any]) -> int | None:
-    """The longest document that the model was made for; None where nothing says.
+def _longest(folder: Path) -> int | None:
+    """The longest document, by whichever file has the length; shorter queries may be filled up to a length too.
 
     Raises:
-        LoadError: it is no whole number above 0.
+        LoadError: a length is no whole number above 0.
     """
-    own = read_object(folder, _FILE)
-    length = transformer.get("document_length") or own.get("document_length")
+    name, transformer = read_transformer(folder)
+    places = [
+        (transformer, name, "document_length"),
+        (read_object(folder, _FILE), _FILE, "document_length"),
+        (read_object(folder, _METADATA), _METADATA, "doc_maxlen"),
+    ]
+    file, name, key = next((place for place in places if place[0].get(place[2]) is not None), places[0])
+    length = file.get(key)
     if length is not None and (isinstance(length, bool) or not isinstance(length, int) or length < 1):
-        raise LoadError(f"{folder / _FILE}: document_length {length!r} is not a whole number above 0")
+        raise LoadError(f"{folder / name}: {key} {length!r} is not a whole number above 0")
     return length
 
 

@@ -1,4 +1,4 @@
-"""`Terms`: the weights of terms of several rows, and how they lie in memory as one run of bytes a row. Knows no model."""
+"""`Terms`: weights of terms of several rows, and how they lie in memory, one run of bytes a row. Knows no model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
