@@ -1,6 +1,6 @@
 """`Dense`: the vectors of pieces, in every kind that was asked for. Knows no text and no HTTP."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,8 @@ from ivy.client.card import Card
 from ivy.errors import EngineFailed
 from ivy.pieces import Piece, Pieces
 from ivy.timing import Timing
-from ivy.vectors import SOURCES, VectorKind, derived, of_source, sources_of
+from ivy.vectors import SOURCES, Vectors, derived, of_source, sources_of
 from ivy.windows import averaged
-
-Vectors = Mapping[VectorKind, NDArray[Any]]
-"""For each kind one row a vector, in the caller's order."""
 
 
 class Dense:

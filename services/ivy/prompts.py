@@ -17,6 +17,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "passage": DOCUMENT,
     "search_document": DOCUMENT,
     "retrieval.passage": DOCUMENT,
+    "classification": ("classification",),
+    "clustering": ("clustering",),
 }
 """What `input_type` may say besides a prompt's own name, as clients of several services spell it."""
 

@@ -11,7 +11,7 @@ from ivy.calls import Calls
 from ivy.client.card import Card
 from ivy.client.engines import Engines
 from ivy.config import Config
-from ivy.dense import Dense, Vectors
+from ivy.dense import Dense
 from ivy.documents import Documents, about_documents
 from ivy.door import RETRY_UNKNOWN_S
 from ivy.errors import BadDimensions, BadRequest, NoEngine
@@ -22,6 +22,7 @@ from ivy.pieces import Pieces
 from ivy.prompts import Prompts, model_and_role
 from ivy.timing import Timing
 from ivy.tokenize.pool import TokenizerPool
+from ivy.vectors import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class EmbeddingService:
     ) -> None:
         self._config = config
         self._prompts = prompts
+        self.similarity = facts.similarity
         rules = config.embedding
         self._inputs = Inputs(pool, rules.truncation, config.max_inputs, include_prompt=facts.include_prompt)
         self._documents = Documents(pool, self._inputs, facts, rules)

@@ -32,6 +32,9 @@ class VectorKind(Enum):
     """One bit a dimension, set where the value is at least 0; least significant bit first, padded with zeros."""
 
 
+Vectors = Mapping[VectorKind, NDArray[Any]]
+"""For each kind one row a vector, in the caller's order."""
+
 SOURCES: Mapping[VectorKind, pb.VectorType] = {
     VectorKind.FLOAT32: pb.VECTOR_TYPE_FLOAT32,
     VectorKind.FLOAT16: pb.VECTOR_TYPE_FLOAT32,

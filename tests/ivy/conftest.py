@@ -19,7 +19,7 @@ from ivy.config import Address, Config
 from ivy.gateway import Gateway, build
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
-from trellis_wire.v1.packing import unpack_ids
+from trellis_wire.v1.packing import unpack_ids, unpack_spans
 
 DIMENSIONS = 8
 MAX_INPUT_TOKENS = 256
@@ -52,6 +52,7 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
     error: grpc.StatusCode | None = None
     failed_rows: tuple[int, ...] = ()
     said_dimensions: int | None = None
+    pooling: str = "mean"
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
     calls: list[pb.EmbedRequest] = field(default_factory=list)
@@ -90,16 +91,29 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
             self.waiting -= 1
         if self.error is not None:
             await context.abort(self.error, "a secret of the engine")
-        dimensions = request.dimensions or DIMENSIONS
-        vectors = np.stack([vector_of(ids, dimensions) for ids in unpack_ids(request.token_ids, request.lengths)])
+        first, *also = [self.rows(request, output) for output in (request, *request.also)]
         return pb.EmbedResponse(
-            rows=encode(vectors, request.vector_type),
-            dimensions=self.said_dimensions or dimensions,
-            vector_type=request.vector_type,
-            failed_rows=self.failed_rows,
+            rows=first.rows,
+            dimensions=first.dimensions,
+            vector_type=first.vector_type,
+            failed_rows=first.failed_rows,
             queue_ms=0.25,
             forward_ms=1.5,
             model_digest=self.digest,
+            also=also,
+        )
+
+    def rows(self, request, output) -> pb.OutputRows:
+        """A row for each span, made from the ids in it alone."""
+        dimensions = output.dimensions or DIMENSIONS
+        sequences = unpack_ids(request.token_ids, request.lengths)
+        spans = unpack_spans(output.spans, [len(ids) for ids in sequences])
+        parts = [ids[begin:end] for ids, own in zip(sequences, spans, strict=True) for begin, end in own]
+        return pb.OutputRows(
+            rows=encode(np.stack([vector_of(ids, dimensions) for ids in parts]), output.vector_type),
+            dimensions=self.said_dimensions or dimensions,
+            vector_type=output.vector_type,
+            failed_rows=self.failed_rows,
         )
 
     async def Info(self, request, context):
@@ -113,6 +127,9 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
             vocabulary_size=VOCABULARY,
             max_batch_tokens=self.max_batch_tokens,
             max_queued_tokens=self.max_queued_tokens,
+            pooling=self.pooling,
+            normalize=True,
+            dtype="float32",
         )
 
 
@@ -128,6 +145,11 @@ class Served:
         """POST to the embeddings route; the status, the body and the headers."""
         body = {"model": "minilm", **fields}
         async with self.client.post(f"{self.url}/v1/embeddings", json=body) as response:
+            return SimpleNamespace(status=response.status, body=await response.json(), headers=response.headers)
+
+    async def post(self, path, **body):
+        """POST JSON to any route; the status, the body and the headers."""
+        async with self.client.post(self.url + path, json=body) as response:
             return SimpleNamespace(status=response.status, body=await response.json(), headers=response.headers)
 
     async def raw(self, data, method: str = "POST", path: str = "/v1/embeddings", **more):

@@ -11,19 +11,28 @@ _KEYED = (*_EVERYWHERE, 401)
 _WORK_ERRORS = tuple(sorted({leaf.status for leaf in leaves()} - {ClientGone.status}))
 
 
-def work(summary: str, body: str, example: Any, answer: str) -> dict[str, Any]:
-    """The operation of a route that engines work for: it takes the struct `body` and gives the struct `answer`."""
-    content = {"application/json": {"schema": {"$ref": REF.format(name=body)}, "example": example}}
+def work(summary: str, body: str | tuple[str, ...], example: Any, answer: str | dict[str, Any]) -> dict[str, Any]:
+    """The operation of a route that takes a body and works on it.
+
+    Args:
+        summary: what it does.
+        body: the struct that it takes, or the structs of which it takes one.
+        example: a body that works.
+        answer: the struct that it gives, or the schema of what it gives where that is none.
+    """
+    structs = [{"$ref": REF.format(name=name)} for name in ((body,) if isinstance(body, str) else body)]
+    schema = structs[0] if len(structs) == 1 else {"anyOf": structs}
+    content = {"application/json": {"schema": schema, "example": example}}
     return {
         "summary": summary,
         "requestBody": {"required": True, "content": content},
-        "responses": _responses(json_ref(answer), _WORK_ERRORS),
+        "responses": _responses(json_ref(answer) if isinstance(answer, str) else _json(answer), _WORK_ERRORS),
     }
 
 
-def get(summary: str, content: dict[str, Any]) -> dict[str, Any]:
-    """The operation of a route that only tells."""
-    return {"summary": summary, "responses": _responses(content, _KEYED)}
+def get(summary: str, content: dict[str, Any], errors: tuple[int, ...] = ()) -> dict[str, Any]:
+    """The operation of a route that only tells, with more errors."""
+    return {"summary": summary, "responses": _responses(content, (*_KEYED, *errors))}
 
 
 def open_get(summary: str, content: dict[str, Any], errors: tuple[int, ...] = ()) -> dict[str, Any]:
@@ -33,7 +42,11 @@ def open_get(summary: str, content: dict[str, Any], errors: tuple[int, ...] = ()
 
 def json_ref(name: str) -> dict[str, Any]:
     """Content: the struct `name` as JSON."""
-    return {"application/json": {"schema": {"$ref": REF.format(name=name)}}}
+    return _json({"$ref": REF.format(name=name)})
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
 
 
 def text(kind: str) -> dict[str, Any]:

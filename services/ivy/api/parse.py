@@ -7,7 +7,7 @@ import msgspec
 
 from ivy.api.decode import decoded
 from ivy.api.request import EmbeddingsRequest, Form
-from ivy.api.types import CHOICES, EmbeddingsBody
+from ivy.api.types import CHOICES, EmbeddingsBody, Input
 from ivy.api.writing import Writing, writing_of
 from ivy.errors import BadRequest, TooManyInputs
 from ivy.tokenize.truncation import Truncation
@@ -26,7 +26,7 @@ def parse(body: bytes, max_inputs: int) -> tuple[EmbeddingsRequest, Writing]:
         TooManyInputs: there are more than `max_inputs`.
     """
     asked = decoded(body, _DECODER, CHOICES)
-    texts, ids, is_list = _inputs(asked.input, max_inputs)
+    texts, ids, is_list = inputs_of(asked.input, "input", max_inputs)
     writing = writing_of(asked.encoding_format, asked.output_dtype)
     request = EmbeddingsRequest(
         model=asked.model,
@@ -41,24 +41,59 @@ def parse(body: bytes, max_inputs: int) -> tuple[EmbeddingsRequest, Writing]:
     return request, writing
 
 
-def _inputs(value: object, max_inputs: int) -> tuple[Sequence[str], Sequence[Sequence[int]], bool]:
-    """The four forms of `input` as texts or lists of ids, and whether they came as a list."""
+def inputs_of(value: Input, field: str, max_inputs: int) -> tuple[Sequence[str], Sequence[Sequence[int]], bool]:
+    """The four forms of inputs as texts or lists of ids, and whether they came as a list.
+
+    Args:
+        value: one text, texts, the ids of one text, or lists of ids.
+        field: what the caller calls it.
+        max_inputs: how many there may be.
+
+    Raises:
+        BadRequest: they are of several forms, or one of them is empty.
+        TooManyInputs: there are more than `max_inputs`.
+    """
     if isinstance(value, str):
-        return [_full(value, "input")], [], False
-    items = cast("list[str | int | list[int]]", value)
+        return [_full(value, field)], [], False
+    items = value
     if not items:
-        raise BadRequest("input is an empty list", param="input")
+        raise BadRequest(f"{field} is an empty list", param=field)
     kind = type(items[0])
     for index, item in enumerate(items):
         if type(item) is not kind:
-            raise BadRequest("input mixes texts, token ids and lists of token ids", param=f"input[{index}]")
+            raise BadRequest(f"{field} mixes texts, token ids and lists of token ids", param=f"{field}[{index}]")
         if kind is not int and not item:
-            _full(cast("str | list[int]", item), f"input[{index}]")
+            _full(cast("str | list[int]", item), f"{field}[{index}]")
     if kind is int:
         return [], [cast("list[int]", items)], False
-    if len(items) > max_inputs:
-        raise TooManyInputs(f"{len(items)} inputs, one request may have {max_inputs}", param="input")
+    check_count(len(items), max_inputs, field)
     return (cast("list[str]", items), [], True) if kind is str else ([], cast("list[list[int]]", items), True)
+
+
+def texts_of(texts: Sequence[str], field: str, max_inputs: int) -> Sequence[str]:
+    """Check a list of texts.
+
+    Raises:
+        BadRequest: it is empty, or one of them is.
+        TooManyInputs: there are more than `max_inputs`.
+    """
+    if not texts:
+        raise BadRequest(f"{field} is an empty list", param=field)
+    for index, text in enumerate(texts):
+        if not text:
+            _full(text, f"{field}[{index}]")
+    check_count(len(texts), max_inputs, field)
+    return texts
+
+
+def check_count(count: int, max_inputs: int, field: str) -> None:
+    """Check how many inputs there are.
+
+    Raises:
+        TooManyInputs: there are more than `max_inputs`.
+    """
+    if count > max_inputs:
+        raise TooManyInputs(f"{count} inputs, one request may have {max_inputs}", param=field)
 
 
 def _full(value: str | list[int], param: str) -> str:

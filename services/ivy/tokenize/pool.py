@@ -63,6 +63,14 @@ class TokenizerPool:
         """All ids of each text, however many, without special tokens."""
         return await self.each(texts, lambda text, _: self.tokenizer.body(text))
 
+    async def texts(self, ids: Sequence[TokenIds], *, skip_special: bool) -> list[str]:
+        """The text of each list of ids."""
+        loop = asyncio.get_running_loop()
+        decode = self.tokenizer.text
+        return await loop.run_in_executor(
+            self._threads, lambda: [decode(own, skip_special=skip_special) for own in ids]
+        )
+
     async def each(self, texts: Sequence[str], work: Callable[[str, int], _Done]) -> list[_Done]:
         """Do something with every text and its index, in threads where it takes long; gives it in their order."""
         if sum(map(len, texts)) <= INLINE_CHARACTERS:

@@ -1,0 +1,37 @@
+"""`Tokens`: the tokens of texts and the texts of tokens, for those who want to look. Knows no HTTP and no engine.
+
+Nothing here waits on engines; how much is done at once is bounded by the bytes of bodies under way.
+"""
+
+from collections.abc import Sequence
+
+from ivy.prompts import Prompts
+from ivy.tokenize.pool import TokenizerPool
+from ivy.tokenize.tokenizer import Token
+
+
+class Tokens:
+    """Shows what the tokenizer of one model does."""
+
+    def __init__(self, pool: TokenizerPool, prompts: Prompts) -> None:
+        self._pool = pool
+        self._prompts = prompts
+
+    async def of(self, texts: Sequence[str], prompt_name: str | None, *, with_special: bool) -> list[list[Token]]:
+        """The tokens of each text with its prompt.
+
+        Args:
+            texts: what to take apart.
+            prompt_name: a prompt of the model; None for none.
+            with_special: whether the special tokens around a text are shown.
+
+        Raises:
+            BadRequest: the model has no such prompt.
+        """
+        prompt = self._prompts.named(prompt_name, "prompt_name") if prompt_name is not None else ""
+        tokenizer = self._pool.tokenizer
+        return await self._pool.each(texts, lambda text, _: tokenizer.tokens(prompt + text, with_special=with_special))
+
+    async def texts(self, ids: Sequence[Sequence[int]], *, skip_special: bool) -> list[str]:
+        """The text of each list of ids, with or without its special tokens."""
+        return await self._pool.texts(ids, skip_special=skip_special)
