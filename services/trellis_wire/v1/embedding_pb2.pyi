@@ -54,7 +54,7 @@ class OutputRows(_message.Message):
     def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EmbedRequest(_message.Message):
-    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest", "kind", "token_types", "also")
+    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest", "kind", "token_types", "also", "unseen")
     TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     LENGTHS_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
@@ -65,6 +65,7 @@ class EmbedRequest(_message.Message):
     KIND_FIELD_NUMBER: _ClassVar[int]
     TOKEN_TYPES_FIELD_NUMBER: _ClassVar[int]
     ALSO_FIELD_NUMBER: _ClassVar[int]
+    UNSEEN_FIELD_NUMBER: _ClassVar[int]
     token_ids: bytes
     lengths: bytes
     spans: bytes
@@ -75,7 +76,8 @@ class EmbedRequest(_message.Message):
     kind: OutputKind
     token_types: bytes
     also: _containers.RepeatedCompositeFieldContainer[Output]
-    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., kind: _Optional[_Union[OutputKind, str]] = ..., token_types: _Optional[bytes] = ..., also: _Optional[_Iterable[_Union[Output, _Mapping]]] = ...) -> None: ...
+    unseen: bytes
+    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., kind: _Optional[_Union[OutputKind, str]] = ..., token_types: _Optional[bytes] = ..., also: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., unseen: _Optional[bytes] = ...) -> None: ...
 
 class EmbedResponse(_message.Message):
     __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest", "also")
@@ -104,7 +106,7 @@ class InfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class InfoResponse(_message.Message):
-    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions")
+    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions", "max_terms")
     MODEL_NAME_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +127,7 @@ class InfoResponse(_message.Message):
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
+    MAX_TERMS_FIELD_NUMBER: _ClassVar[int]
     model_name: str
     model_digest: str
     architecture: str
@@ -145,4 +148,5 @@ class InfoResponse(_message.Message):
     outputs: _containers.RepeatedScalarFieldContainer[str]
     labels: _containers.RepeatedScalarFieldContainer[str]
     token_dimensions: int
-    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ...) -> None: ...
+    max_terms: int
+    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ..., max_terms: _Optional[int] = ...) -> None: ...
