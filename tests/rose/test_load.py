@@ -56,7 +56,7 @@ def test_a_tensor_of_whole_numbers_stops_the_load(tiny: Path) -> None:
 def test_weights_that_give_no_number_stop_the_load(tiny: Path) -> None:
     name = "encoder.layer.1.output.dense.bias"
     tensors(tiny, lambda found: found.update({name: torch.full((32,), float("nan"))}))
-    refuse(tiny, "no finite vector")
+    refuse(tiny, rf"model.safetensors: tensor {name} holds a value that is not finite in float32")
 
 
 def test_a_file_that_is_cut_short_is_refused_by_name(tiny: Path) -> None:

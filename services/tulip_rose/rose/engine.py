@@ -135,6 +135,7 @@ def _card(
         allowed_dimensions=heads.dimensions.allowed,
         max_input_tokens=facts.max_input_tokens,
         vocabulary_size=model.vocabulary_size,
+        token_types=model.token_types,
         pooling=to_manifest(facts.poolings),
         normalize=facts.normalize,
         include_prompt=facts.include_prompt,

@@ -140,9 +140,7 @@ def _max_input_tokens(
     understood: frozenset[str] = frozenset(),
     call: Call = STATES,
 ) -> int:
-    asked = options.max_input_tokens
-    if asked is None:
-        return read_length(folder, positions, understood, call)
-    if not 1 <= asked <= positions:
+    own, asked = read_length(folder, positions, understood, call), options.max_input_tokens
+    if asked is not None and not 1 <= asked <= positions:
         raise LoadError(f"maxInputTokens {asked} is not between 1 and the {positions} positions of the model")
-    return asked
+    return asked or own

@@ -88,9 +88,10 @@ def read_length(folder: Path, positions: int, understood: frozenset[str] = froze
     ]
     value, what = next((pair for pair in asked if pair[0] is not None), (positions, "positions"))
     # A tokenizer without a limit says so with a number of thirty digits, at times as a float.
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 1 or value != int(value):
+    length = min(value, positions) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    if not length >= 1 or length != int(length):
         raise LoadError(f"{what} {value!r} is not a whole number above 0")
-    return int(min(value, positions))
+    return int(length)
 
 
 def read_transformer(folder: Path) -> tuple[str, dict[str, Any]]:
@@ -121,6 +122,7 @@ def check_transformer(
         if key in only:
             raise LoadError(f"{where}: {key} {value!r} is not supported for a model called for its {call.takes}")
         raise LoadError(f"{where}: {key}{'.' + strange[0] if strange else ''} is not understood")
-    text = (file.get("modality_config") or {}).get("text", call.text)
+    modalities = file.get("modality_config") or {}
+    text = modalities.get("text") if isinstance(modalities, dict) and modalities else call.text
     if text != call.text and _MODALITY not in understood:
         raise LoadError(f"{where}: modality_config.text {text!r} is not supported; known is {call.text}")

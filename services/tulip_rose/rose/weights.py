@@ -54,7 +54,7 @@ class Weights:
         """The tensor `name` in the wanted dtype; a tensor can be taken once.
 
         Raises:
-            LoadError: missing, of another shape, or not of floating point.
+            LoadError: missing, of another shape, not of floating point, or with a value that is not finite.
         """
         return self.take_whole(self._prefix + name, shape, self.dtype)
 
@@ -70,8 +70,10 @@ class Weights:
             keep: leave it for another taker: a table that two layers share.
         """
         self._slice(name, shape)
-        file, _ = self._files[name] if keep else self._files.pop(name)
+        file, path = self._files[name] if keep else self._files.pop(name)
         tensor: Tensor = file.get_tensor(name).to(dtype)
+        if not _is_finite(tensor):
+            raise LoadError(f"{path}: tensor {name} holds a value that is not finite in {str(dtype).split('.')[-1]}")
         return tensor
 
     def rows(self, name: str, rows: list[int], shape: tuple[int, int]) -> Tensor:
@@ -142,6 +144,11 @@ class Weights:
     ) -> None:
         self._files.clear()
         self._stack.close()
+
+
+def _is_finite(tensor: Tensor) -> bool:
+    """The sum tells it in one pass, but for huge values, which are looked at again."""
+    return bool(tensor.sum(dtype=torch.float32).isfinite()) or bool(tensor.isfinite().all())
 
 
 def _paths(folder: Path) -> list[Path]:
