@@ -51,6 +51,17 @@ def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[l
     assert (response.queued_tokens, response.model_digest) == (5, "digest-1")
 
 
+@pytest.mark.parametrize(("types", "allowed"), [(0, 255), (1, 255), (2, 1), (3, 2)])
+def test_a_type_that_the_model_does_not_have_is_refused_before_it_reaches_a_batch(types: int, allowed: int) -> None:
+    card = replace(CARD, token_types=types)
+    [sequence] = sequences_of(request_of([[1, 2, 3]], token_types=bytes([0, allowed, 0])), card, 0.0, 1.0)
+    assert sequence.token_types is not None
+    assert sequence.token_types.tolist() == [0, allowed, 0]
+    if allowed < 255:
+        with pytest.raises(BadCall, match=f"token_types has type {allowed + 1}: this model has types 0 to {allowed}"):
+            sequences_of(request_of([[1, 2, 3]], token_types=bytes([0, allowed + 1, 0])), card, 0.0, 1.0)
+
+
 def test_timings_are_those_of_the_slowest_sequence() -> None:
     sequences = sequences_of(request_of([[1], [2]]), CARD, 0.0, 1.0)
     sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.003, 0.001)

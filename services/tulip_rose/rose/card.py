@@ -34,6 +34,8 @@ class ModelCard:
     """Whether a vector has unit norm unless a caller asks otherwise."""
     model_digest: str
     """Changes with everything that changes vectors."""
+    token_types: int = 0
+    """Types of tokens that it tells apart; where it tells none apart, 0 or 1, it takes any."""
     include_prompt: bool = True
     """Whether a prompt is pooled with its text; if not, callers leave it out of the span."""
     task: Task = Task.EMBED

@@ -145,6 +145,9 @@ def _check_ids(request: pb.EmbedRequest, ids: Run[Ids], card: ModelCard) -> None
     flat = np.frombuffer(request.token_ids, dtype="<u4")
     if int(np.maximum.reduce(flat)) >= card.vocabulary_size:
         raise BadCall(_bad_id(ids, card.vocabulary_size))
+    highest = int(np.frombuffer(request.token_types, dtype=np.uint8).max(initial=0))
+    if 1 < card.token_types <= highest:
+        raise BadCall(f"token_types has type {highest}: this model has types 0 to {card.token_types - 1}")
 
 
 def _bad_id(ids: Run[Ids], vocabulary_size: int) -> str:

@@ -24,6 +24,7 @@ class Gemma3:
     """`Gemma3TextModel`, causal or seen from both sides as in EmbeddingGemma."""
 
     prefix = "model."
+    token_types = 0
 
     def __init__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> None:
         config.demand("attn_logit_softcapping", None)

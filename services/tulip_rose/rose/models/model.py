@@ -19,6 +19,8 @@ class Model(Protocol):
     vocabulary_size: int
     positions: int
     """Longest sequence that it can take."""
+    token_types: int
+    """Types of tokens that it tells apart; where it tells none apart, 0 or 1, it takes any."""
 
     def __call__(self, batch: Batch) -> Tensor:
         """States of all tokens, [T, hidden_size], in the dtype of the model."""

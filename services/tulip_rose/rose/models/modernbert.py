@@ -24,6 +24,7 @@ class ModernBert:
     """`ModernBertModel`."""
 
     prefix = "model."
+    token_types = 0
 
     def __init__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> None:
         self.hidden_size = hidden = config.integer("hidden_size")

@@ -56,9 +56,10 @@ class NomicBert:
         self.positions = config.integer("max_position_embeddings")
         take = Taker(weights, kit, device)
         words = take("embeddings.word_embeddings.weight", self.vocabulary_size, hidden)
-        types = take("embeddings.token_type_embeddings.weight", config.integer("type_vocab_size"), hidden)
+        self.token_types = config.integer("type_vocab_size")
+        types = take("embeddings.token_type_embeddings.weight", self.token_types, hidden)
         norm = take.norm("emb_ln", hidden, config.number("layer_norm_eps", 1e-12))
-        self._embedding = kit.embedding(words, types, norm, _types)
+        self._embedding = kit.embedding(words, types, norm, _types if self.token_types > 1 else _first)
         size = whole_heads(config).size
         self._rope = Rope(rope_base(config, "rope_theta", 1_000.0), size, self.positions, device)
         layers = range(config.integer("num_hidden_layers"))
@@ -80,9 +81,13 @@ def _renamed(config: Config) -> Config:
     return Config({**values, **config.values}, config.where)
 
 
+def _first(batch: Batch) -> Tensor:
+    return torch.zeros_like(batch.token_ids)
+
+
 def _types(batch: Batch) -> Tensor:
     """Tokens by type: what is added to the vector of a word. See `Place`."""
-    return torch.zeros_like(batch.token_ids) if batch.token_types is None else batch.token_types
+    return _first(batch) if batch.token_types is None else batch.token_types
 
 
 def _block(config: Config, take: Taker, name: str, kit: Kit) -> RotaryPostNormBlock:

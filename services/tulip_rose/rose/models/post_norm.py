@@ -100,6 +100,7 @@ class PostNormModel:
         self.hidden_size = shape.hidden
         self.vocabulary_size = shape.vocabulary
         self.positions = places.longest
+        self.token_types = places.types
         self._embedding = _embedding(shape, places, take, kit)
         self._blocks = [_block(shape, names, f"{layers}.{index}", mask, take, kit) for index in range(shape.layers)]
 

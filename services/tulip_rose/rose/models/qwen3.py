@@ -22,6 +22,7 @@ class Qwen3:
     """`Qwen3Model`, and the models of pplx-embed, whose tokens see those after them too."""
 
     prefix = "model."
+    token_types = 0
 
     def __init__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> None:
         config.demand("hidden_act", "silu")
