@@ -54,7 +54,7 @@ def read_outputs(
     """
     modules = read_modules(folder) or ()
     _check(folder, modules)
-    hidden = config.integer(config.spelling("hidden_size", "dim"))
+    hidden = config.integer(config.spelling("hidden_size", "dim", "n_embd"))
     if any(module.kind == POOLING for module in modules):
         splade = splade_head(modules, architecture, config, weights, kit, device)
         return Outputs({OutputKind.SPARSE: splade}, alone=True, terms=splade.terms, call=TERMS)
