@@ -17,10 +17,14 @@ from transformers import (
     CamembertForSequenceClassification,
     DistilBertConfig,
     DistilBertForSequenceClassification,
+    Gemma3TextConfig,
+    Gemma3TextForSequenceClassification,
     ModernBertConfig,
     ModernBertForSequenceClassification,
     MPNetConfig,
     MPNetForSequenceClassification,
+    NomicBertConfig,
+    NomicBertForSequenceClassification,
     PreTrainedModel,
     Qwen3Config,
     Qwen3ForSequenceClassification,
@@ -48,6 +52,7 @@ DISTIL = {"dim": 64, "n_layers": 3, "n_heads": 4, "hidden_dim": 96, "max_positio
 MODERN = {**SIZES, "local_attention": 10, **dict.fromkeys(("bos_token_id", "cls_token_id", "eos_token_id"), 1)}
 MODERN |= {"sep_token_id": 2, "pad_token_id": 0}
 QWEN = {**SIZES, "num_key_value_heads": 2, "head_dim": 32, "pad_token_id": 0}
+GEMMA = {**QWEN, "sliding_window": 16, "use_bidirectional_attention": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ FAMILIES = {
     "ModernBERT, another activation": Family(
         ModernBertForSequenceClassification, ModernBertConfig, {**MODERN, "classifier_activation": "silu"}
     ),
+    "NomicBERT, pairs": Family(NomicBertForSequenceClassification, NomicBertConfig, SIZES, paired=True),
+    "Gemma3": Family(Gemma3TextForSequenceClassification, Gemma3TextConfig, GEMMA),
     "Qwen3": Family(Qwen3ForSequenceClassification, Qwen3Config, QWEN),
 }
 

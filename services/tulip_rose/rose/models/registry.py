@@ -16,6 +16,7 @@ from tulip_rose.rose.models.within import Within
 
 _BERT_HEADS, _LM_HEAD, _DISTIL_HEAD = r"cls\..*", r"lm_head\..*", r"vocab_(transform|layer_norm|projector)\..*"
 _CLASSIFIER = r"(pre_)?classifier\.((dense|out_proj)\.)?(weight|bias)"
+_NOMIC_CLASSIFIER = r"(nomic_bert\.pooler\.dense|classifier)\.(weight|bias)"
 _MODERN_CLASSIFIER, _SCORE = r"(head\.(dense|norm)|classifier)\.(weight|bias)", r"score\.weight"
 _MODERN_HEAD = r"(head|decoder)\..*"
 
@@ -30,6 +31,7 @@ _KNOWN: dict[str, ModelType] = {
     "DistilBertForMaskedLM": Within(DistilBert, _DISTIL_HEAD),
     "DistilBertForSequenceClassification": Within(DistilBert, _CLASSIFIER),
     "DistilBertModel": DistilBert,
+    "Gemma3TextForSequenceClassification": Within(Gemma3, _SCORE),
     "Gemma3TextModel": Gemma3,
     "HF_ColBERT": Bert,
     "MPNetForMaskedLM": Within(MPNet, _LM_HEAD),
@@ -38,6 +40,7 @@ _KNOWN: dict[str, ModelType] = {
     "ModernBertForMaskedLM": Within(ModernBert, _MODERN_HEAD),
     "ModernBertForSequenceClassification": Within(ModernBert, _MODERN_CLASSIFIER),
     "ModernBertModel": ModernBert,
+    "NomicBertForSequenceClassification": Within(NomicBert, _NOMIC_CLASSIFIER, "nomic_bert."),
     "NomicBertModel": NomicBert,
     "PPLXQwen3ContextualModel": Qwen3,
     "PPLXQwen3Model": Qwen3,

@@ -10,9 +10,9 @@ from tulip_rose.rose.weights import Weights
 class Within:
     """See `ModelType`."""
 
-    def __init__(self, base: ModelType, head: str) -> None:
-        """Take the type of the base model, and a pattern of the whole names of the head's tensors."""
-        self.prefix = base.prefix
+    def __init__(self, base: ModelType, head: str, prefix: str | None = None) -> None:
+        """Take the type of the base model, a pattern of the whole names of the head's tensors, and another prefix."""
+        self.prefix = base.prefix if prefix is None else prefix
         self._base, self._head = base, head
 
     def __call__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> Model:
