@@ -21,12 +21,16 @@ from ivy.logs import AccessLog
 from ivy.metrics import Metrics
 from ivy.middleware import Around
 from ivy.model_files import facts_for, prompts_for
+from ivy.scoring.by_vectors import ByVectors
+from ivy.scoring.model import scoring_model_of
+from ivy.scoring.service import ScoringService
 from ivy.service import EmbeddingService
 from ivy.surfaces.document import document
 from ivy.surfaces.parts import Parts
 from ivy.surfaces.registry import PATHS, ROUTES, SURFACES, handlers
 from ivy.tokenize.pool import TokenizerPool
 from ivy.tokenize.tokenizer import Tokenizer
+from ivy.tokens import Tokens
 
 BODIES_IN_FLIGHT = 4
 """Of the longest kind: what the memory of a gateway must have room for."""
@@ -71,8 +75,10 @@ def build(config: Config) -> Gateway:
     life = Life()
     facts = facts_for(config.model)
     service = EmbeddingService(config, prompts, facts, pool, engines, admission, metrics)
+    model = scoring_model_of(config.model, config.embedding.scoring, prompts, pool)
+    scoring = ScoringService(config, model, ByVectors(service), engines, admission, metrics)
     described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))
-    parts = Parts(config, service, engines, admission, life, metrics, described)
+    parts = Parts(config, service, Tokens(pool, prompts), scoring, engines, admission, life, metrics, described)
     around = Around(ROUTES, Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))
     metrics.requests_in_flight.set_function(lambda: float(life.under_way))
     app = web.Application(middlewares=[around.middleware()])

@@ -18,7 +18,7 @@ from ivy.vectors import VectorKind, Vectors
 
 EmbeddingType = Literal["float", "float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary", "base64"]
 _TYPES = "float, float32, float16, bfloat16, int8, uint8, binary, ubinary, base64"
-_CHOICES = {"embedding_types[...]": _TYPES, "truncate": "NONE, START, END, CHUNK"}
+_CHOICES = {"embedding_types[]": _TYPES, "truncate": "NONE, START, END, CHUNK"}
 _WRITINGS = {name: Writing(kind, False) for name, kind in DTYPES.items()} | {
     "base64": Writing(VectorKind.FLOAT32, True)
 }

@@ -10,6 +10,7 @@ from ivy.api.blame import lone_surrogate
 from ivy.errors import BadRequest
 
 _PATH = re.compile(r" - at `\$\.?(.*?)`$")
+_INDEX = re.compile(r"\[\d+\]")
 _MISSING = re.compile(r"^Object missing required field `(.+?)`")
 
 _Body = TypeVar("_Body")
@@ -21,7 +22,7 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[_Body], choices: Mapping[
     Args:
         body: JSON, in UTF-8.
         decoder: of the struct that it should be.
-        choices: for fields whose values can be counted, what an error lists.
+        choices: for fields whose values can be counted, what an error lists; those in a list are `field[]`.
 
     Raises:
         BadRequest: it is no JSON, or a field is missing, has a wrong type or a wrong value.
@@ -47,8 +48,9 @@ def _of_field(message: str, choices: Mapping[str, str]) -> BadRequest:
     if path is None:
         return BadRequest(f"the body is not what this route takes: {message}")
     param = path[1]
-    if param in choices:
-        return BadRequest(f"{param} is not one of {choices[param]}", param=param)
+    known = choices.get(_INDEX.sub("[]", param))
+    if known is not None:
+        return BadRequest(f"{param} is not one of {known}", param=param)
     return BadRequest(f"{param}: {message[: path.start()]}", param=param)
 
 

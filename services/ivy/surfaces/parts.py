@@ -16,8 +16,10 @@ from ivy.client.engines import Engines
 from ivy.config import Config
 from ivy.life import Life
 from ivy.metrics import Metrics
+from ivy.scoring.service import ScoringService
 from ivy.service import EmbeddingService
 from ivy.timing import TIMING
+from ivy.tokens import Tokens
 
 JSON = "application/json"
 
@@ -30,6 +32,8 @@ class Parts:
 
     config: Config
     service: EmbeddingService
+    tokens: Tokens
+    scoring: ScoringService
     engines: Engines
     admission: Admission
     life: Life

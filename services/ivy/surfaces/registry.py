@@ -4,11 +4,18 @@ from functools import partial
 
 from aiohttp import web
 
-from ivy.surfaces import openai, system
+from ivy.surfaces import cohere, contextual, openai, scoring, system, tei
 from ivy.surfaces.parts import Parts
 from ivy.surfaces.route import Route, Surface
 
-SURFACES: tuple[Surface, ...] = (openai.SURFACE, system.SURFACE)
+SURFACES: tuple[Surface, ...] = (
+    openai.SURFACE,
+    contextual.SURFACE,
+    cohere.SURFACE,
+    tei.SURFACE,
+    scoring.SURFACE,
+    system.SURFACE,
+)
 
 ROUTES: tuple[Route, ...] = tuple(route for surface in SURFACES for route in surface.routes)
 
