@@ -131,7 +131,10 @@ def test_what_the_caller_says_wins_over_the_folder(tiny: Path) -> None:
         ({"pooling": "median"}, "pooling 'median' is not known; known are cls, mean, lastToken, max"),
         ({"max_input_tokens": 71}, "maxInputTokens 71 is not between 1 and the 70 positions"),
         ({"allowed_dimensions": (64,)}, "64 is not between 1 and the 32 dimensions"),
-        ({"dtype": "float16"}, "dtype 'float16' is not known; known are float32, bfloat16"),
+        (
+            {"dtype": "float16"},
+            r"dtype 'float16' is not known; known are float32, bfloat16 \(float16 has too small a range",
+        ),
         ({"attention_backend": "flashinferFa9"}, "attentionBackend 'flashinferFa9' is not known"),
     ],
 )

@@ -59,7 +59,8 @@ class Engine:
         if not path.is_dir():
             raise LoadError(f"{path}: no such folder; a model is a folder with config.json and model.safetensors")
         if options.dtype not in DTYPES:
-            raise LoadError(f"dtype {options.dtype!r} is not known; known are {', '.join(DTYPES)}")
+            known = f"{', '.join(DTYPES)} (float16 has too small a range for several families)"
+            raise LoadError(f"dtype {options.dtype!r} is not known; known are {known}")
         config = read_object(path, "config.json", required=True)
         name, model_type = find_model(config, str(path / "config.json"))
         device = open_device(options.device, options.threads)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 DTYPES = ("float32", "bfloat16")
+"""Not float16: activations of pplx-embed and EmbeddingGemma pass its largest number, and their rows become NaN."""
 DEVICES = ("auto", "cpu", "cuda")
 
 

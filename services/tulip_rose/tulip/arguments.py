@@ -63,7 +63,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_engine(parser: argparse.ArgumentParser) -> None:
-    _add(parser, "--dtype", "Precision of weights and activations.", choices=DTYPES)
+    about = "Precision of weights and activations. Not float16: its range is too small for several families."
+    _add(parser, "--dtype", about, choices=DTYPES)
     _add(parser, "--device", "Where the model runs; auto takes CUDA where it is.", choices=DEVICES)
     _add(parser, "--threads", "CPU threads of one step; 0 takes all cores.", metavar="N", type=int)
     _add(parser, "--attention-backend", "Attention kernels; auto takes the best that the device has.", metavar="NAME")
