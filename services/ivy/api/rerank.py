@@ -125,7 +125,7 @@ class RerankRequest:
 _ANY = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _BODY = msgspec.json.Decoder(RerankBody)
 _TEI_BODY = msgspec.json.Decoder(TeiRerankBody)
-_CHOICES = {**CHOICES, "rank_fields[...]": "text"}
+_CHOICES = {**CHOICES, "rank_fields[]": "text"}
 
 
 def parse(body: bytes, max_inputs: int) -> RerankRequest:
