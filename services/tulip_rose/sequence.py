@@ -24,12 +24,15 @@ class OutputKind(Enum):
     SPARSE = "sparse"
     """Weights of terms."""
     TOKENS = "tokens"
-    """The vector of a token alone."""
+    """The vector of a token alone: each span is one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputForm:
-    """What a caller wants of each row: cut to `dimensions`, then normalised, then stored as `vector_type`."""
+    """What a caller wants of each row: cut to `dimensions`, then normalised, then stored as `vector_type`.
+
+    A sparse row is float32 and never normalised; its `dimensions` are the terms that it has at most, the heaviest.
+    """
 
     dimensions: int
     normalize: bool = True
@@ -82,6 +85,8 @@ class Sequence:
     deadline: float
     token_types: NDArray[np.uint8] | None = None
     """Of each token; None: all are 0."""
+    unseen: int = 0
+    """Tokens at the end that see the others and are seen by none, not even by themselves; fewer than there are."""
     outcome: "Embedded | Exception | None" = field(default=None)
     """Set once, by whoever settles the sequence."""
 

@@ -6,7 +6,7 @@ from trellis_wire.v1.packing import PackingError
 from trellis_wire.v1.terms import TermRow, pack_terms, terms_bytes, unpack_terms
 
 VOCABULARY = 50
-ROWS = st.lists(st.dictionaries(st.integers(0, VOCABULARY - 1), st.floats(0.1, 9, width=32), max_size=8), max_size=6)
+ROWS = st.lists(st.dictionaries(st.integers(0, VOCABULARY - 1), st.floats(0.125, 9, width=32), max_size=8), max_size=6)
 
 
 def row(weights: dict[int, float]) -> TermRow:

@@ -66,6 +66,28 @@ def unpack_types(token_types: bytes, lengths: Sequence[int]) -> list[NDArray[np.
     return [types[end - size : end] for end, size in zip(accumulate(lengths), lengths, strict=True)]
 
 
+def pack_unseen(unseen: Sequence[int]) -> bytes:
+    """Pack how many tokens at the end of each sequence none sees; nothing where there are none at all."""
+    return np.asarray(unseen, dtype=_INT32).tobytes() if any(unseen) else b""
+
+
+def unpack_unseen(unseen: bytes, lengths: Sequence[int]) -> list[int]:
+    """Read how many tokens at the end of each sequence none sees; no bytes at all mean that there are none.
+
+    Raises:
+        PackingError: they are not one a sequence, or leave a sequence no token that is seen.
+    """
+    if not unseen:
+        return [0] * len(lengths)
+    counts = _int32(unseen, "unseen").tolist()
+    if len(counts) != len(lengths):
+        raise PackingError(f"unseen holds {len(counts)} numbers for {len(lengths)} sequences")
+    for index, (count, length) in enumerate(zip(counts, lengths, strict=True)):
+        if not 0 <= count < length:
+            raise PackingError(f"unseen[{index}] is {count}: the sequence has {length} tokens, at least one is seen")
+    return counts
+
+
 def pack_spans(spans: Iterable[Iterable[tuple[int, int]]]) -> bytes:
     """Pack the spans of each sequence as int32 triples `(sequence, begin, end)`."""
     triples = [(index, begin, end) for index, own in enumerate(spans) for begin, end in own]

@@ -45,14 +45,23 @@ class Ragged:
     """int32 [S + 1], on the host: the first token of each, and the end of the last."""
     tokens: int
     longest: int
+    partly_seen: tuple[tuple[Group, int], ...] = ()
+    """Where some have tokens at their end that none sees: all of them, those of equal length of which as many are seen
+    as one, and how many that is."""
 
     @classmethod
-    def of(cls, lengths: Sequences[int]) -> "Ragged":
-        """Sequences of these lengths, ascending."""
+    def of(cls, lengths: Sequences[int], seen: Sequences[int] = ()) -> "Ragged":
+        """Sequences of these lengths, ascending; of each the first `seen` tokens are seen, where not all of all are."""
         starts = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.cumsum(lengths, out=starts[1:])
         groups = _neighbours(zip(starts.tolist(), lengths, strict=False))
-        return cls(tuple(groups), torch.from_numpy(starts), int(starts[-1]), lengths[-1])
+        partly = _partly(starts.tolist(), lengths, seen) if seen else ()
+        return cls(tuple(groups), torch.from_numpy(starts), int(starts[-1]), lengths[-1], tuple(partly))
+
+    @property
+    def views(self) -> tuple[tuple[Group, int], ...]:
+        """Sequences that see alike as one, and how many tokens of each are seen: the first ones."""
+        return self.partly_seen or tuple((group, group.length) for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +122,10 @@ class Batch:
         """
         if not sequences:
             raise ValueError("a batch has at least one sequence")
-        order = sorted(range(len(sequences)), key=lambda index: sequences[index].tokens)
+        order = sorted(range(len(sequences)), key=lambda index: (sequences[index].tokens, sequences[index].unseen))
         slots = [sequences[index] for index in order]
         lengths = [sequence.tokens for sequence in slots]
-        ragged = Ragged.of(lengths)
+        ragged = Ragged.of(lengths, _seen(slots))
         starts = ragged.starts.numpy()
         parts, places = _parts(slots, starts.tolist())
         return cls(
@@ -127,6 +136,11 @@ class Batch:
             parts=parts,
             places=tuple(place for _, place in sorted(zip(order, places, strict=True))),
         )
+
+
+def _seen(slots: list[Sequence]) -> list[int]:
+    """How many tokens of each are seen; empty where all are."""
+    return [each.tokens - each.unseen for each in slots] if any(each.unseen for each in slots) else []
 
 
 def _types(slots: list[Sequence]) -> Tensor | None:
@@ -150,6 +164,13 @@ def _parts(slots: list[Sequence], begins: list[int]) -> tuple[tuple[Part, ...], 
     index = {form: number for number, form in enumerate(spans)}
     parts = tuple(Part.of(form, found) for form, found in spans.items())
     return parts, [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
+
+
+def _partly(starts: Sequences[int], lengths: Sequences[int], seen: Sequences[int]) -> Iterable[tuple[Group, int]]:
+    """Neighbours of one length of which as many tokens are seen."""
+    for (length, count), found in groupby(zip(starts, lengths, seen, strict=False), key=lambda each: each[1:]):
+        begin, *rest = [start for start, _, _ in found]
+        yield Group(begin, 1 + len(rest), length), count
 
 
 def _neighbours(runs: Iterable[tuple[int, int]]) -> Iterable[Group]:

@@ -60,9 +60,9 @@ class TorchAttention:
         out = torch.empty_like(q, memory_format=torch.contiguous_format)
         if q.device.type == "cpu":
             q, k, v = q.float(), k.float(), v.float()
-        for group in ragged.groups:
-            found = _attend(*(_dense(x, group) for x in (q, k, v)), mask=mask, scale=scale)
-            _dense(out, group).copy_(found)
+        for group, seen in ragged.views:
+            keys, values = (_dense(x, group)[:, :, :seen] for x in (k, v))
+            _dense(out, group).copy_(_attend(_dense(q, group), keys, values, mask=mask, scale=scale))
         out[ragged.tokens :].zero_()
         return out.flatten(1)
 
@@ -73,8 +73,9 @@ def _dense(x: Tensor, group: Group) -> Tensor:
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, *, mask: Mask, scale: float) -> Tensor:
-    """[count, heads, length, size], as `_dense` gives it, to the same."""
+    """[count, heads, length, size], as `_dense` gives it, to the same; of keys and values there may be fewer."""
     added = _added(q.shape[2], mask, q)
+    added = None if added is None else added[..., : k.shape[2]]
     causal = mask.causal and added is None
     shared = q.shape[1] != k.shape[1]
     return functional.scaled_dot_product_attention(

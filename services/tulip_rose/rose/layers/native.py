@@ -93,7 +93,7 @@ class NativeNorm:
 
 
 class NativeAttention:
-    """See `Attention`. Heads whose size is no multiple of 16 go to another backend."""
+    """See `Attention`. Heads whose size is no multiple of 16 go to another backend, and tokens that none sees."""
 
     name = "native"
 
@@ -104,7 +104,7 @@ class NativeAttention:
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """See `Attention`."""
         rows, heads, size = q.shape
-        if size % LANES:
+        if size % LANES or ragged.partly_seen:
             return self._other(q, k, v, ragged, mask, scale)
         out = torch.empty((rows, heads * size), dtype=q.dtype)
         shape = shape_of(heads, k.shape[1], size, mask, scale)

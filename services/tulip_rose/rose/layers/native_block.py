@@ -33,6 +33,8 @@ class NativePostNorm:
 
     def __call__(self, x: Tensor, ragged: Ragged) -> Tensor:
         """See `Block`."""
+        if ragged.partly_seen:
+            return self._parts(x, ragged)
         y = torch.empty_like(x)
         starts = ragged.starts
         self._kernels.rose_block(
