@@ -45,7 +45,7 @@ run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags
 
 test: setup ## run all tests; those on a cluster bring one up (root), or use KUBECONFIG
 	@$(CLUSTER) build
-	$(BIN)/python -m pytest -m "not gpu" $(ARGS)
+	@PYTHON=$(BIN)/python tests/all $(ARGS)
 
 test-fast: setup ## run the tests that start no gateways, engines or clusters
 	$(BIN)/python -m pytest -m "not processes and not cluster and not gpu" $(ARGS)
