@@ -8,12 +8,12 @@ from grpc_reflection.v1alpha import reflection
 from prometheus_client import start_http_server
 from trellis_wire.v1 import embedding_pb2, embedding_pb2_grpc
 
+from tulip_rose.tulip.asked import MAX_MESSAGE_BYTES
 from tulip_rose.tulip.config import Address
 from tulip_rose.tulip.errors import ConfigError
 from tulip_rose.tulip.health import Watch
 from tulip_rose.tulip.metrics import Metrics
 from tulip_rose.tulip.servicer import EmbeddingServicer
-from tulip_rose.tulip.wire import MAX_MESSAGE_BYTES
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),

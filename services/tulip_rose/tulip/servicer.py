@@ -121,4 +121,5 @@ def info_of(room: Room, trellis_version: str) -> pb.InfoResponse:
         outputs=[kind.value for kind in card.outputs],
         labels=card.labels,
         token_dimensions=card.token_dimensions,
+        max_terms=card.max_terms,
     )
