@@ -87,6 +87,7 @@ def test_the_older_spelling_of_the_config_is_the_same_model(tmp_path: Path, patt
         ({"hidden_activation": "relu"}, "hidden_activation 'relu' is not supported"),
         ({"rope_parameters": {"rope_theta": 1e6}}, "rope_parameters.*_attention is None, an object was expected"),
         ({"layer_types": ["chunked_attention"] * 4}, "layer_types is not a list of 4 of full_attention and sliding"),
+        ({"is_causal": False}, "is_causal False is not supported"),
         ({"sliding_window": None}, "sliding_window is None, a whole number above 0"),
     ],
 )

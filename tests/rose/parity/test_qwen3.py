@@ -80,6 +80,12 @@ def test_layers_with_a_window_see_no_further_back(tmp_path: Path) -> None:
     assert parity(engine_states(load(tmp_path), inputs), expected).cosine < 0.9
 
 
+def test_a_switch_of_the_plain_model_shows_both_sides(tmp_path: Path) -> None:
+    model = made(tmp_path, is_causal=False)
+    inputs = texts(LENGTHS, VOCABULARY)
+    assert parity(engine_states(load(tmp_path), inputs), reference_states(model, inputs)).error <= 1e-4
+
+
 @pytest.mark.usefixtures("layers")
 @pytest.mark.parametrize("kind", [Qwen3Model, BothSides], ids=["causal", "both sides"])
 def test_vectors_in_bfloat16_are_those_of_the_reference(tmp_path: Path, kind: type[Qwen3Model]) -> None:
@@ -116,6 +122,9 @@ def test_a_config_that_contradicts_its_class_is_refused(tmp_path: Path, architec
         ({"num_key_value_heads": 3}, "num_key_value_heads 3 does not divide num_attention_heads 4"),
         ({"head_dim": 33}, "head_dim 33 is odd"),
         ({"layer_types": ["full_attention"]}, "layer_types is not a list of 3"),
+        ({"layer_types": ["sliding_attention"] * 3}, "sliding_attention go with use_sliding_window and a causal"),
+        ({**WINDOWS, "layer_types": None, "is_causal": False}, "sliding_attention go with use_sliding_window and"),
+        ({"use_bidirectional_attention": True}, "use_bidirectional_attention True is not supported"),
         ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not supported; known are 'silu'"),
         ({"num_attention_heads": 2}, r"tensor layers.0.self_attn.q_proj.weight has shape \[128, 64\]"),
     ],

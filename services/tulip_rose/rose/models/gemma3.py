@@ -28,6 +28,7 @@ class Gemma3:
 
     def __init__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> None:
         config.demand("attn_logit_softcapping", None)
+        config.demand("is_causal", True)
         self.hidden_size = hidden = config.integer("hidden_size")
         self.vocabulary_size = config.integer("vocab_size")
         self.positions = config.integer("max_position_embeddings")

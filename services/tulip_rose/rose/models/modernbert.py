@@ -7,17 +7,16 @@ from torch.nn import functional
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
-from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import PreNormBlock, RotaryAttention
 from tulip_rose.rose.models.model import Config
+from tulip_rose.rose.models.post_norm import activation_of
 from tulip_rose.rose.models.rotary import FULL, SLIDING, layer_types, rope_base, whole_heads
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
 _OLD_BASES = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 10_000.0)}
-_ACTIVATIONS = {"gelu": Activation.GELU, "silu": Activation.SILU}
 
 
 class ModernBert:
@@ -68,7 +67,7 @@ def _block(config: Config, take: Taker, index: int, kit: Kit, mask: Mask) -> Pre
     name, heads = f"layers.{index}", whole_heads(config)
     hidden, inner = config.integer("hidden_size"), config.integer("intermediate_size")
     attention_bias, bias = (bool(config.demand(key, False, True)) for key in ("attention_bias", "mlp_bias"))
-    activation = _ACTIVATIONS[config.demand("hidden_activation", *_ACTIVATIONS)]
+    activation = activation_of(config, "hidden_activation")
     qkv = take.linear([f"{name}.attn.Wqkv"], heads.width, hidden, bias=attention_bias)
     return PreNormBlock(
         attention_norm=_norm(config, take, f"{name}.attn_norm") if index else None,

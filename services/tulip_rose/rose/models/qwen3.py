@@ -5,13 +5,14 @@ from torch import Tensor
 from torch.nn import functional
 
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import PreNormBlock
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import FULL, decoder_attention, layer_types, rope_base
+from tulip_rose.rose.models.rotary import FULL, SLIDING, decoder_attention, layer_types, rope_base
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -49,18 +50,29 @@ class Qwen3:
 
 def _masks(config: Config) -> list[Mask]:
     """Of each layer."""
-    both = config.values.get("model_type") == _BOTH_SIDES
-    # A config that says otherwise than its class does would be served with one of the two ignored.
-    config.demand("use_bidirectional_attention", *([True] if both else [False, None]))
+    both = _sees_both_sides(config)
     windowed = config.demand("use_sliding_window", False, True)
     first = config.integer("max_window_layers", 28) if windowed else config.integer("num_hidden_layers")
     types = layer_types(config, lambda index: index < first)
     full = Mask(causal=not both)
-    if set(types) == {FULL}:
+    if SLIDING not in types:
         return [full] * len(types)
-    config.demand("model_type", "qwen3")
+    if both or not windowed:
+        raise LoadError(f"{config.where}: layers of {SLIDING} go with use_sliding_window and a causal model alone")
     window = Mask(causal=True, window=(config.integer("sliding_window") - 1, 0))
     return [full if kind == FULL else window for kind in types]
+
+
+def _sees_both_sides(config: Config) -> bool:
+    """Whether tokens see those after them: by the class of the model, or by a switch of the plain one.
+
+    Raises:
+        LoadError: class and switch contradict one another: one of them would be ignored.
+    """
+    if config.values.get("model_type") == _BOTH_SIDES:
+        return bool(config.demand("use_bidirectional_attention", True))
+    config.demand("use_bidirectional_attention", False, None)
+    return not config.demand("is_causal", True, False)
 
 
 def _block(config: Config, take: Taker, name: str, kit: Kit, mask: Mask) -> PreNormBlock:
