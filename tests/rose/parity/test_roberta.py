@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from paritykit.config import respell
 from paritykit.folder import random_model, save
-from paritykit.measure import engine_states, parity, reference_states
+from paritykit.measure import engine_states, engine_vectors, parity, reference_states
 from paritykit.texts import Text, texts
 from transformers import PreTrainedModel, XLMRobertaConfig, XLMRobertaModel
 from tulip_rose.rose.engine import Engine
@@ -40,6 +40,17 @@ def test_511_and_512_tokens_have_positions_and_513_to_515_are_refused(tmp_path: 
     for text in texts([513, 514, 515], 60):
         with pytest.raises(StepError, match="tokens in a model of 512 positions"):
             engine_states(engine, [text])
+
+
+@pytest.mark.usefixtures("layers")
+@pytest.mark.parametrize(("dtype", "least"), [("float32", 0.99999), ("bfloat16", 0.999)])
+def test_the_mean_of_8192_tokens_is_that_of_the_reference(tmp_path: Path, dtype: str, least: float) -> None:
+    model = random_model(XLMRobertaModel, XLMRobertaConfig(**{**SIZES, "max_position_embeddings": 8194}))
+    engine = Engine.load(save(model, tmp_path / "model"), EngineOptions(dtype=dtype, device="cpu", threads=1))
+    assert engine.card.max_input_tokens == 8192
+    inputs = texts([8192, 3], 60)
+    expected = [states.mean(0, keepdims=True) for states in reference_states(model, inputs)]
+    assert parity(engine_vectors(engine, inputs), expected).cosine >= least
 
 
 def test_a_limit_of_514_tokens_in_a_file_is_cut_to_those_that_have_positions(
