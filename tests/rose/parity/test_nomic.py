@@ -4,13 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from paritykit.config import respell
 from paritykit.folder import random_model, save
 from paritykit.measure import engine_states, engine_vectors, parity, reference_states
 from paritykit.texts import texts
+from safetensors.torch import load_file, save_file
 from transformers import NomicBertConfig, NomicBertModel
 from tulip_rose.rose.engine import Engine
-from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.errors import LoadError, StepError
 from tulip_rose.rose.options import EngineOptions
 
 VOCABULARY = 90
@@ -110,3 +112,20 @@ def test_what_would_be_computed_otherwise_stops_the_load(tmp_path: Path, changes
     as_published(tmp_path, **changes)
     with pytest.raises(LoadError, match=told):
         load(tmp_path)
+
+
+def test_what_older_checkpoints_hold_of_the_positions_is_left_out(tmp_path: Path) -> None:
+    made(tmp_path)
+    inputs = texts(LENGTHS, VOCABULARY)
+    expected = engine_states(load(tmp_path), inputs)
+    path = tmp_path / "model.safetensors"
+    save_file({**load_file(path), "encoder.layers.0.attn.rotary_emb.inv_freq": torch.ones(8)}, path)
+    assert parity(engine_states(load(tmp_path), inputs), expected).error == 0.0
+
+
+@pytest.mark.usefixtures("layers")
+def test_a_text_longer_than_the_positions_fails_its_step(tmp_path: Path) -> None:
+    made(tmp_path)
+    engine = load(tmp_path)
+    with pytest.raises(StepError, match="IndexError"):
+        engine_states(engine, texts([257], VOCABULARY))

@@ -11,7 +11,7 @@ from paritykit.measure import engine_states, engine_vectors, parity, reference_s
 from paritykit.texts import texts
 from transformers import Qwen3Config, Qwen3Model
 from tulip_rose.rose.engine import Engine
-from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.errors import LoadError, StepError
 from tulip_rose.rose.options import EngineOptions
 
 VOCABULARY = 90
@@ -140,5 +140,5 @@ def test_what_would_be_computed_otherwise_stops_the_load(tmp_path: Path, changes
 def test_a_token_that_is_not_in_the_table_fails_its_step(tmp_path: Path) -> None:
     made(tmp_path)
     engine = load(tmp_path)
-    with pytest.raises(Exception, match="IndexError"):
+    with pytest.raises(StepError, match="IndexError"):
         engine_states(engine, texts([4], VOCABULARY + 1, first=VOCABULARY))

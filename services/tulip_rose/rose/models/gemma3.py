@@ -11,7 +11,7 @@ from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import SandwichBlock
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import FULL, SLIDING, decoder_attention, layer_types, rope_base
+from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, decoder_attention, layer_types, rope_base
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -43,7 +43,7 @@ class Gemma3:
             (kind, _block(config, take, f"layers.{index}", kit, masks[kind])) for index, kind in enumerate(types)
         ]
         self._norm = take.rms_norm("norm", hidden, config.number("rms_norm_eps", 1e-6), _PLUS)
-        weights.finish()
+        weights.finish(BUFFERS)
 
     def __call__(self, batch: Batch) -> Tensor:
         """States of all tokens, [T, hidden]."""

@@ -12,7 +12,7 @@ from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import PreNormBlock, RotaryAttention
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.models.post_norm import activation_of
-from tulip_rose.rose.models.rotary import FULL, SLIDING, layer_types, rope_base, whole_heads
+from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, layer_types, rope_base, whole_heads
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -38,7 +38,7 @@ class ModernBert:
         masks = {kind: _mask(config, kind) for kind in self._ropes}
         self._blocks = [(kind, _block(config, take, index, kit, masks[kind])) for index, kind in enumerate(types)]
         self._last_norm = _norm(config, take, "final_norm")
-        weights.finish()
+        weights.finish(BUFFERS)
 
     def __call__(self, batch: Batch) -> Tensor:
         """States of all tokens, [T, hidden]."""

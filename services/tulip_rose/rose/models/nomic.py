@@ -10,7 +10,7 @@ from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import RotaryAttention, RotaryPostNormBlock
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import rope_base, whole_heads
+from tulip_rose.rose.models.rotary import BUFFERS, rope_base, whole_heads
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -64,7 +64,7 @@ class NomicBert:
         self._rope = Rope(rope_base(config, "rope_theta", 1_000.0), size, self.positions, device)
         layers = range(config.integer("num_hidden_layers"))
         self._blocks = [_block(config, take, f"encoder.layers.{index}", kit) for index in layers]
-        weights.finish()
+        weights.finish(BUFFERS)
 
     def __call__(self, batch: Batch) -> Tensor:
         """States of all tokens, [T, hidden]."""

@@ -17,6 +17,8 @@ from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.models.taker import Taker
 
 FULL, SLIDING = "full_attention", "sliding_attention"
+BUFFERS = (r"(.*\.)?rotary_emb\.(original_)?inv_freq",)
+"""What older checkpoints hold of the rotary positions, as a pattern: it follows from the config."""
 
 
 def layer_types(config: Config, is_full: Callable[[int], bool]) -> list[str]:
