@@ -50,6 +50,10 @@ class Weights:
                 raise LoadError(f"{path}: tensor {name} stands in another shard too")
             self._files[name] = (file, str(path))
 
+    def spelling(self, *names: str) -> str:
+        """Which of several names of one tensor is there, as `take` knows them; the first where none is."""
+        return next((name for name in names if self._prefix + name in self._files), names[0])
+
     def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """The tensor `name` in the wanted dtype; a tensor can be taken once.
 

@@ -56,6 +56,19 @@ def test_a_type_that_the_model_does_not_have_fails_its_step_and_no_other(
     assert parity(engine_states(engine, [text]), reference_states(model, [text])).error <= 1e-4
 
 
+def test_norms_of_old_checkpoints_are_called_gamma_and_beta(tmp_path: Path, model: PreTrainedModel) -> None:
+    folder = save(model, tmp_path / "model")
+    path = folder / "model.safetensors"
+    old = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    tensors = load_file(path)
+    for name in [name for name in tensors if "LayerNorm" in name]:
+        new = next(key for key in old if name.endswith(key))
+        tensors[name.replace(new, old[new])] = tensors.pop(name)
+    save_file(tensors, path)
+    inputs = texts([9, 40], 60)
+    assert parity(engine_states(Engine.load(folder, OPTIONS), inputs), reference_states(model, inputs)).error <= 1e-4
+
+
 def test_a_table_of_types_that_the_config_does_not_tell_is_refused(tmp_path: Path, model: PreTrainedModel) -> None:
     folder = save(model, tmp_path / "model")
     path = folder / "model.safetensors"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from paritykit.config import respell
 from paritykit.folder import random_model, save
 from paritykit.measure import engine_states, parity, reference_states
 from paritykit.texts import texts
@@ -20,6 +21,7 @@ from transformers import (
     DistilBertForMaskedLM,
     MPNetConfig,
     MPNetForMaskedLM,
+    MPNetModel,
     PreTrainedModel,
     RobertaConfig,
     RobertaForMaskedLM,
@@ -63,6 +65,14 @@ def test_states_are_those_of_the_base_model_within(
     inputs = texts([1, 9, 30], 60)
     found = engine_states(Engine.load(folder, OPTIONS), inputs)
     assert parity(found, reference_states(model.base_model, inputs)).error <= 1e-4
+
+
+def test_a_base_model_may_be_called_by_the_class_that_it_came_from(tmp_path: Path) -> None:
+    model = random_model(MPNetModel, MPNetConfig(**SIZES))
+    folder = save(model, tmp_path / "model")
+    respell(folder, architectures=["MPNetForMaskedLM"])
+    inputs = texts([1, 9, 30], 60)
+    assert parity(engine_states(Engine.load(folder, OPTIONS), inputs), reference_states(model, inputs)).error <= 1e-4
 
 
 def test_what_belongs_neither_to_the_head_nor_to_the_model_is_refused(tmp_path: Path) -> None:

@@ -28,6 +28,6 @@ class Bert(PostNormModel):
     def __init__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> None:
         config.demand("position_embedding_type", "absolute")
         config.demand("is_decoder", False)
-        places = Places(config.integer("max_position_embeddings"), config.integer("type_vocab_size"))
+        places = Places(config.integer("max_position_embeddings"), config.integer("type_vocab_size", 2))
         super().__init__(Shape.of(config), places, NAMES, "encoder.layer", Taker(weights, kit, device), kit)
         weights.finish(UNUSED)

@@ -22,7 +22,7 @@ class Roberta(PostNormModel):
     def __init__(self, config: Config, weights: Weights, kit: Kit, device: torch.device) -> None:
         config.demand("position_embedding_type", "absolute")
         config.demand("is_decoder", False)
-        positions, types = config.integer("max_position_embeddings"), config.integer("type_vocab_size")
+        positions, types = config.integer("max_position_embeddings"), config.integer("type_vocab_size", 2)
         places = Places(positions, types, padding_of(config, positions))
         super().__init__(Shape.of(config), places, NAMES, "encoder.layer", Taker(weights, kit, device), kit)
         weights.finish(UNUSED)

@@ -40,8 +40,10 @@ class Taker:
         return self._kit.gated(*self._cat(parts, into, bias=bias), activation)
 
     def norm(self, name: str, size: int, epsilon: float, *, bias: bool = True) -> Norm:
-        """A layer norm with weight and, where it has one, bias."""
-        return self._kit.norm(self(f"{name}.weight", size), self(f"{name}.bias", size) if bias else None, epsilon)
+        """A layer norm with weight and, where it has one, bias; gamma and beta in old checkpoints."""
+        weight = self(self._weights.spelling(f"{name}.weight", f"{name}.gamma"), size)
+        added = self(self._weights.spelling(f"{name}.bias", f"{name}.beta"), size) if bias else None
+        return self._kit.norm(weight, added, epsilon)
 
     def rms_norm(self, name: str, size: int, epsilon: float, plus: float = 0.0) -> Norm:
         """A norm by the root of the mean square; `plus` is added to its weight, as families do that store it so."""
