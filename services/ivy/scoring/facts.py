@@ -17,6 +17,7 @@ _ACTIVATIONS = {"Sigmoid": Activation.SIGMOID, "Identity": Activation.NONE, "Sof
 """By the last part of a class's path: of all that a file may name, these are known."""
 _NOT_RENDERED = frozenset({"max_length", "padding", "restore_suffix", "return_tensors", "truncation"})
 """Settings of a chat template that its text does not depend on."""
+_SPECIAL = ("bos_token", "cls_token", "eos_token", "mask_token", "pad_token", "sep_token", "unk_token")
 _WITHOUT_WORD = 2
 """Labels of a config that says nothing of them."""
 
@@ -133,9 +134,18 @@ def _chat_template(folder: Path) -> str | None:
 
 
 def _chat_settings(folder: Path) -> dict[str, Any]:
+    """The names of special tokens, and what the newest layout sets."""
+    tokenizer = _object(folder / "tokenizer_config.json")
+    named = {key: _name_of(tokenizer[key]) for key in _SPECIAL if tokenizer.get(key) is not None}
     settings = _object(folder / _TRANSFORMER).get("processing_kwargs", {})
     own = settings.get("chat_template", {}) if isinstance(settings, dict) else {}
-    return {key: value for key, value in own.items() if key not in _NOT_RENDERED} if isinstance(own, dict) else {}
+    own = own if isinstance(own, dict) else {}
+    return named | {key: value for key, value in own.items() if key not in _NOT_RENDERED}
+
+
+def _name_of(token: Any) -> str:
+    """The name of a token, which files write as a text or as an object."""
+    return str(token.get("content", "") if isinstance(token, dict) else token)
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from ivy.errors import ConfigError
 from ivy.prompts import Prompts
 from ivy.scoring.activation import Activation
-from ivy.scoring.chat_template import pair_text_from_chat
 from ivy.scoring.facts import PairFacts, pair_facts_of
 from ivy.scoring.pair_text import PairText, pair_text_of
 from ivy.scoring.readers import PairReader, SpecialTokens, TemplateText
@@ -73,6 +72,9 @@ def needs_text(facts: PairFacts, template: PairTemplate) -> bool:
 def _chat_text(facts: PairFacts, instruction: str | None) -> PairText | None:
     if facts.chat_template is None:
         return None
+    # Here, because only rerankers with a chat template need what renders it, and every other gateway would carry it.
+    from ivy.scoring.chat_template import pair_text_from_chat
+
     return pair_text_from_chat(facts.chat_template, instruction, facts.chat_settings)
 
 

@@ -110,18 +110,28 @@ async def labeller(ScoringEngine, scorer_folder, serve):
     await engine.stop()
 
 
+@pytest.fixture(scope="session")
+def library(minilm: Path) -> tokenizers.Tokenizer:
+    inner = tokenizers.Tokenizer.from_file(str(minilm / "tokenizer.json"))
+    inner.no_padding()
+    return inner
+
+
 @pytest.fixture
-def reference(minilm: Path):
+def reference(library):
     """The library's own ids and types of a text or a pair, cut by the library."""
 
     def encode(first: str, second: str | None = None, limit: int = LIMIT, direction: str = "right"):
-        inner = tokenizers.Tokenizer.from_file(str(minilm / "tokenizer.json"))
-        inner.no_padding()
-        inner.enable_truncation(limit, strategy="longest_first", direction=direction)
-        encoding = inner.encode(first, second)
+        library.enable_truncation(limit, strategy="longest_first", direction=direction)
+        encoding = library.encode(first, second)
         return encoding.ids, encoding.type_ids
 
     return encode
+
+
+@pytest.fixture(name="values_of")
+def values_of_fixture():
+    return values_of
 
 
 @pytest.fixture
