@@ -135,13 +135,13 @@ def _windows(value: Any) -> DocumentWindows:
         return DocumentWindows()
     if not isinstance(value, dict) or set(value) - {"tokens", "overlapTokens"}:
         raise ConfigError('documentWindows is not of the form {"tokens": ..., "overlapTokens": ...}')
-    tokens, overlap = (_count(f"documentWindows.{field}", value.get(field)) for field in ("tokens", "overlapTokens"))
+    tokens, overlap = _count("tokens", value.get("tokens"), 8), _count("overlapTokens", value.get("overlapTokens"), 0)
     if tokens is not None and overlap is not None and overlap >= tokens:
         raise ConfigError(f"documentWindows.overlapTokens {overlap} is not below its tokens, {tokens}")
     return DocumentWindows(tokens, overlap)
 
 
-def _count(field: str, value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+def _count(field: str, value: Any, least: int) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= least):
         return value
-    raise ConfigError(f"{field} {value!r} is not a whole number")
+    raise ConfigError(f"documentWindows.{field} {value!r} is not a whole number of at least {least}")

@@ -94,6 +94,17 @@ async def test_voyages_client(late, engine):
     assert np.shape(signs.results[0].embeddings) == (3, 1)
 
 
+async def test_voyages_client_for_texts_alone(gateway, engine):
+    def embed(**more):
+        client = voyageai.Client(api_key="any", base_url=f"{gateway.url}/v1")
+        return client.embed(["ivy " * 400, "a rose"], model="minilm", input_type="document", **more).embeddings
+
+    assert np.shape(await asyncio.to_thread(embed, output_dimension=4)) == (2, 4)
+    assert np.array(await asyncio.to_thread(embed, output_dtype="ubinary")).max() > 1
+    with pytest.raises(voyageai.error.APIError, match="context_length_exceeded"):
+        await asyncio.to_thread(embed, truncation=False)
+
+
 async def test_perplexitys_client(serve, engine):
     name = "pplx-embed-context-v1-0.6b"
     late = await serve(engine, embedding=LATE, served_names=("minilm", name))

@@ -175,6 +175,7 @@ async def test_ids_become_texts_again(gateway, ids_of):
     ]
     assert (await gateway.post("/decode", ids=[[2**31 - 1]])).status == 200
     assert (await gateway.post("/decode", ids=["a"])).status == 400
+    assert (await gateway.post("/decode", ids=[7] * 300_000)).body["error"]["param"] == "ids"
 
 
 async def test_info_tells_the_limits(gateway):

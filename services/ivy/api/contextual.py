@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ivy.api import render
 from ivy.api.decode import decoded
-from ivy.api.parse import check_count, texts_of
-from ivy.api.request import DocumentsRequest, Form
+from ivy.api.parse import check_count, form_of, texts_of
+from ivy.api.request import DocumentsRequest
 from ivy.api.types import CHOICES, Embedding, EncodingFormat, OutputDtype, Usage
 from ivy.api.writing import Writing, writing_of
 from ivy.chunks import MAX_ROWS
@@ -88,9 +88,6 @@ def parse_documents(body: bytes, max_inputs: int) -> tuple[DocumentsRequest, Wri
     documents, field = _documents(asked)
     if asked.enable_auto_chunking:
         raise BadRequest("documents are not split here: send their chunks", param="enable_auto_chunking")
-    if asked.dimensions is not None and asked.output_dimension is not None:
-        raise BadRequest("dimensions and output_dimension are both there", param="output_dimension")
-    size_field = "dimensions" if asked.output_dimension is None else "output_dimension"
     encoding = asked.encoding_format
     if field == "input" and encoding is None and asked.output_dtype is None:
         encoding = "base64_int8"
@@ -101,7 +98,7 @@ def parse_documents(body: bytes, max_inputs: int) -> tuple[DocumentsRequest, Wri
         model=asked.model,
         documents=[texts_of(chunks, f"{field}[{index}]", most) for index, chunks in enumerate(documents)],
         field=field,
-        form=Form((writing.kind,), asked.dimensions or asked.output_dimension, None, size_field),
+        form=form_of(writing.kind, asked.dimensions, asked.output_dimension, None),
         input_type=asked.input_type,
     )
     return request, writing

@@ -11,6 +11,7 @@ from ivy.api.types import CHOICES, EmbeddingsBody, Input
 from ivy.api.writing import Writing, writing_of
 from ivy.errors import BadRequest, TooManyInputs
 from ivy.tokenize.truncation import Truncation
+from ivy.vectors import VectorKind
 
 _DECODER = msgspec.json.Decoder(EmbeddingsBody)
 
@@ -33,10 +34,10 @@ def parse(body: bytes, max_inputs: int) -> tuple[EmbeddingsRequest, Writing]:
         texts=texts,
         ids=ids,
         is_list=is_list,
-        form=Form((writing.kind,), asked.dimensions, asked.normalize),
+        form=form_of(writing.kind, asked.dimensions, asked.output_dimension, asked.normalize),
         input_type=asked.input_type,
         prompt_name=asked.prompt_name,
-        truncation=truncation_of(asked.truncate),
+        truncation=truncation_of(asked.truncation if asked.truncate is None else asked.truncate),
     )
     return request, writing
 
@@ -68,6 +69,19 @@ def inputs_of(value: Input, field: str, max_inputs: int) -> tuple[Sequence[str],
         return [], [cast("list[int]", items)], False
     check_count(len(items), max_inputs, field)
     return (cast("list[str]", items), [], True) if kind is str else ([], cast("list[list[int]]", items), True)
+
+
+def form_of(kind: VectorKind, dimensions: int | None, output_dimension: int | None, normalize: bool | None) -> Form:
+    """What is wanted of each vector, where its size has two names.
+
+    Raises:
+        BadRequest: both names are used.
+    """
+    if output_dimension is None:
+        return Form((kind,), dimensions, normalize)
+    if dimensions is not None:
+        raise BadRequest("dimensions and output_dimension are both there", param="output_dimension")
+    return Form((kind,), output_dimension, normalize, "output_dimension")
 
 
 def texts_of(texts: Sequence[str], field: str, max_inputs: int) -> Sequence[str]:

@@ -15,7 +15,8 @@ from ivy.errors import BadRequest
 from ivy.tokenize.truncation import Truncation
 
 MAX_CHARACTERS = 256 * 1024
-"""Of all texts of one request for their tokens: each token is written out, and takes a hundred times its id."""
+"""Of all texts of one request for their tokens: each token is written out, and takes a hundred times its id. As many
+ids are made texts of at once."""
 
 Direction = Annotated[
     Literal["left", "right", "Left", "Right"],
@@ -232,6 +233,9 @@ def parse_decode(body: bytes, max_inputs: int) -> DecodeRequest:
     """
     asked = decoded(body, _DECODE, _CHOICES)
     _, ids, _ = inputs_of([*asked.ids], "ids", max_inputs)
+    size = sum(map(len, ids))
+    if size > MAX_CHARACTERS:
+        raise BadRequest(f"{size} token ids, of which {MAX_CHARACTERS} are put together at once", param="ids")
     return DecodeRequest(ids, asked.skip_special_tokens)
 
 

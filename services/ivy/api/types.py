@@ -81,6 +81,9 @@ class EmbeddingsBody(Struct, frozen=True, gc=False):
     dimensions: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="Size to cut vectors to; see the model.")] | None
     ) = None
+    output_dimension: (
+        Annotated[int, Meta(ge=1, le=2**31 - 1, description="`dimensions`, as Voyage's clients call it.")] | None
+    ) = None
     input_type: (
         Annotated[
             str,
@@ -94,6 +97,9 @@ class EmbeddingsBody(Struct, frozen=True, gc=False):
     ) = None
     prompt_name: Annotated[str, Meta(description="The name of a prompt that the model has.")] | None = None
     truncate: Truncate | None = None
+    truncation: (
+        Annotated[bool, Meta(description="`truncate`, as Voyage's clients call it; read where that is absent.")] | None
+    ) = None
     normalize: (
         Annotated[bool, Meta(description="Whether vectors have unit norm. Default: as the model says.")] | None
     ) = None
