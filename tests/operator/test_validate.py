@@ -29,16 +29,19 @@ def put(body: Body, path: str, value: Any) -> Body:
     return body
 
 
-@pytest.mark.parametrize("name", ["minilm.yaml", "full.yaml"])
+@pytest.mark.parametrize("name", ["minilm.yaml", "full.yaml", "reranker.yaml"])
 def test_every_example_is_valid(examples: Path, name: str) -> None:
     assert validate(read_manifest(examples / name))["kind"] == "EmbeddingModel"
 
 
-def test_the_full_example_has_every_field_of_the_schema_but_the_other_sources(full: Body) -> None:
+def test_the_examples_have_every_field_of_the_schema_but_the_other_sources(full: Body, examples: Path) -> None:
     spec = crd.schema()["properties"]["spec"]
     absent = {path for path in _paths(spec) if not _given(full["spec"], path)}
     sources = {path for path in absent if path[:2] == ("model", "source")}
-    assert absent - sources == {
+    scoring = {path for path in absent if path[:2] == ("embedding", "scoring")}
+    ranker = read_manifest(examples / "reranker.yaml")["spec"]
+    assert all(_given(ranker, path) for path in scoring)
+    assert absent - sources - scoring == {
         ("scheduling", "tolerations", "value"),
         ("scheduling", "tolerations", "tolerationSeconds"),
         ("gateway", "resources", "limits"),
@@ -94,6 +97,7 @@ def test_labels_and_what_pods_define_are_not_unknown(full: Body) -> None:
         ("spec.model.source.huggingFace", {"repo": "a/b"}, "revision is required"),
         ("spec.engine.autoscaling.minReplicas", 9, "minReplicas must be at most maxReplicas"),
         ("spec.embedding.defaultPrompt", "passage", "defaultPrompt must be the name of one of prompts"),
+        ("spec.embedding.scoring", {"template": "{query}"}, "template must have {query} and {document} in it"),
         ("spec.embedding.maxInputTokens", 20000, "must be at most engine.batching.maxBatchTokens"),
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 65, "sequences": 2}], "a multiple of tokenBucketMultiple"),
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 64, "sequences": 3}], "one of sequenceSlots"),
