@@ -115,3 +115,11 @@ def test_a_text_alone_equals_itself_among_others(tmp_path: Path, family: Family)
     others = texts([1, 300, *[15, 64] * 8], VOCABULARY, seed=5)
     alone = [engine_states(engine, [text])[0] for text in own]
     assert parity(engine_states(engine, own + others)[: len(own)], alone).error <= 2e-5
+
+
+@pytest.mark.gpu
+def test_cuda_gives_the_states_of_the_reference(tmp_path: Path, family: Family) -> None:
+    model = random_model(family.model, family.config, spread=family.spread)
+    engine = Engine.load(save(model, tmp_path / "model"), EngineOptions(device="cuda"))
+    inputs = texts(LENGTHS, VOCABULARY, paired=family.paired)
+    assert parity(engine_states(engine, inputs), reference_states(model, inputs)).cosine >= 0.99999
