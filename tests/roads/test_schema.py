@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from roadkit.http import get
 from roadkit.stack import Stack
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -32,25 +33,42 @@ def test_no_request_that_the_schema_can_think_of_breaks_the_gateway(stack: Stack
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert "7 selected" in done.stdout
+    operations = sum(map(len, get(f"{stack.url}/openapi.json").json["paths"].values()))
+    assert f"{operations} selected" in done.stdout
     _still_serves(stack)
 
 
-def test_no_request_for_the_served_model_breaks_the_gateway(stack: Stack) -> None:
-    operation = schemathesis.openapi.from_url(f"{stack.url}/openapi.json")["/v1/embeddings"]["POST"]
+@pytest.mark.parametrize(
+    ("path", "examples", "answered"),
+    [
+        ("/v1/embeddings", 250, 20),
+        ("/v2/embed", 60, 0),
+        ("/embed", 60, 10),
+        ("/similarity", 60, 0),
+        ("/tokenize", 60, 10),
+        ("/decode", 60, 10),
+        ("/v1/contextualizedembeddings", 60, 0),
+    ],
+)
+def test_no_request_for_the_served_model_breaks_the_gateway(
+    stack: Stack, path: str, examples: int, answered: int
+) -> None:
+    operation = schemathesis.openapi.from_url(f"{stack.url}/openapi.json")[path]["POST"]
     statuses: Counter[int] = Counter()
 
-    @settings(max_examples=250, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
     @given(case=operation.as_strategy())
     def send(case: schemathesis.Case) -> None:
-        if isinstance(case.body, dict):
+        if isinstance(case.body, dict) and "model" in case.body:
             case.body["model"] = "minilm"
         response = case.call(timeout=60)
         statuses[response.status_code] += 1
         case.validate_response(response, checks=_CHECKS)
 
     send()
-    assert statuses[200] > 20, statuses
+    assert statuses[200] >= answered, statuses
     assert set(statuses) <= {200, 400}, statuses
     _still_serves(stack)
 
