@@ -68,8 +68,12 @@ def _ref(name: str) -> dict[str, object]:
     return {"$ref": openapi.REF.format(name=name)}
 
 
+RANKS = {"type": "array", "items": _ref("TeiRank")}
+"""What is answered to the clients of text-embeddings-inference."""
+
+
 def _ranks(path: str) -> Route:
-    answer = {"anyOf": [_ref("RerankAnswer"), {"type": "array", "items": _ref("TeiRank")}]}
+    answer = {"anyOf": [_ref("RerankAnswer"), RANKS]}
     operation = openapi.work(
         "Rank documents, as the clients of Jina, Cohere or text-embeddings-inference ask.",
         ("RerankBody", "TeiRerankBody"),
@@ -81,9 +85,9 @@ def _ranks(path: str) -> Route:
 
 _SCORES = openapi.work("Score pairs of texts.", "ScoreBody", score.EXAMPLE, "ScoreAnswer")
 _PREDICTIONS = {"type": "array", "items": _ref("Prediction")}
-_LABELS = {"anyOf": [_PREDICTIONS, {"type": "array", "items": _PREDICTIONS}]}
+LABELS = {"anyOf": [_PREDICTIONS, {"type": "array", "items": _PREDICTIONS}]}
 _PREDICT = openapi.work(
-    "Label texts or pairs, as the clients of text-embeddings-inference ask.", "PredictBody", predict.EXAMPLE, _LABELS
+    "Label texts or pairs, as the clients of text-embeddings-inference ask.", "PredictBody", predict.EXAMPLE, LABELS
 )
 
 SURFACE = Surface(

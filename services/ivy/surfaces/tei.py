@@ -11,6 +11,7 @@ from ivy.api.types import INPUT_FORMS
 from ivy.client.card import Card
 from ivy.door import RETRY_UNKNOWN_S
 from ivy.errors import NoEngine
+from ivy.surfaces import scoring
 from ivy.surfaces.parts import Parts, joined, json_of
 from ivy.surfaces.route import Route, Surface
 from ivy.timing import TIMING, WORK, Work
@@ -24,6 +25,14 @@ async def embed(parts: Parts, request: web.Request) -> web.Response:
             found = await parts.service.embed(asked, request[TIMING], deadline)
         request[WORK] = Work(asked.count, found.tokens)
         return await joined(render.lists(found.vectors[VectorKind.FLOAT32]))
+
+
+async def whatever(parts: Parts, request: web.Request) -> web.Response:
+    """Do what the model is for: embed, rank, or label."""
+    cards = parts.engines.cards()
+    if not cards or cards[0].task == "embed":
+        return await embed(parts, request)
+    return await (scoring.rank if len(cards[0].labels) == 1 else scoring.labels)(parts, request)
 
 
 async def similarity(parts: Parts, request: web.Request) -> web.Response:
@@ -103,15 +112,21 @@ _TEXTS = {"type": "array", "items": {"type": "string"}}
 _TOKENS = {"type": "array", "items": {"type": "array", "items": {"$ref": openapi.REF.format(name="TokenAnswer")}}}
 
 
-def _vectors(path: str) -> Route:
-    summary = "Embed texts, as the clients of text-embeddings-inference ask."
-    return Route("POST", path, embed, openapi.work(summary, "TeiEmbedBody", tei.EMBED_EXAMPLE, _LISTS), is_work=True)
+_EMBED = openapi.work(
+    "Embed texts, as the clients of text-embeddings-inference ask.", "TeiEmbedBody", tei.EMBED_EXAMPLE, _LISTS
+)
+_WHATEVER = openapi.work(
+    "Embed texts, or rank or label them where the model is for that: as /embed, /rerank or /predict.",
+    ("TeiEmbedBody", "TeiRerankBody", "PredictBody"),
+    tei.EMBED_EXAMPLE,
+    {"anyOf": [_LISTS, scoring.RANKS, scoring.LABELS]},
+)
 
 
 SURFACE = Surface(
     routes=(
-        _vectors("/embed"),
-        _vectors("/"),
+        Route("POST", "/embed", embed, _EMBED, is_work=True),
+        Route("POST", "/", whatever, _WHATEVER, is_work=True),
         Route(
             "POST",
             "/similarity",

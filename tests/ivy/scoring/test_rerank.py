@@ -56,6 +56,11 @@ async def test_a_body_of_text_embeddings_inference_gets_its_shape_on_any_path(sc
     assert all(set(each) == {"index", "score"} for each in answer.body)
 
 
+async def test_a_model_that_ranks_does_so_at_the_root(scorer, order):
+    answer = await scorer.post("/", query=QUERY, texts=DOCUMENTS)
+    assert_same([(each["index"], each["score"]) for each in answer.body], order(DOCUMENTS))
+
+
 async def test_raw_scores_are_the_values_without_the_sigmoid(scorer, order):
     answer = await scorer.post("/rerank", query=QUERY, texts=DOCUMENTS, raw_scores=True)
     assert_same([(each["index"], each["score"]) for each in answer.body], order(DOCUMENTS, raw=True))
