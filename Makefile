@@ -10,7 +10,7 @@ MANIFEST ?= examples/minilm.yaml
 ARGS ?=
 PROTO := trellis_wire/v1/embedding.proto
 # Installing the package compiles these.
-KERNELS := $(wildcard services/tulip_rose/rose/native/*.cpp services/tulip_rose/rose/native/*.h)
+KERNELS := $(foreach folder,services/tulip_rose/rose/native services/ivy/tokenize/native,$(wildcard $(folder)/*.cpp $(folder)/*.h))
 
 # A pip that is piped shows no bar: keep its lines about large downloads, and say the rest in few words.
 PIP_WORDS = awk '/\([0-9.]+ [MG]B\)/ { sub(/^ +/, ""); print "  " $$0; fflush() } \

@@ -1,6 +1,6 @@
-"""Compiles the kernels of ROSE while the package is built, or installed for editing.
+"""Compiles what is written in C++ while the package is built, or installed for editing.
 
-Without them torch does their work.
+That are the kernels of ROSE, whose work torch does without them, and the tokenizer of Ivy, whose work its library does.
 """
 
 import importlib.util
@@ -12,27 +12,36 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_BUILD = "services/tulip_rose/rose/native/build.py"
+_BUILDS = {
+    "services/tulip_rose/rose/native/build.py": "CPU kernels are not built, torch will do their work",
+    "services/ivy/tokenize/native/build.py": "the tokenizer is not built, its library will do the work, slower",
+}
 
 
 class KernelHook(BuildHookInterface):
-    """Adds the compiled kernels to the wheel, which is then one of this platform."""
+    """Adds what was compiled to the wheel, which is then one of this platform."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile; a machine that cannot gets a wheel that works without."""
-        module = _load(Path(self.root) / _BUILD)
-        try:
-            module.build()
-        except module.NotBuiltError as error:
-            print(f"CPU kernels are not built, torch will do their work: {error}", file=sys.stderr)
+        built = [self._build(path, without) for path, without in _BUILDS.items()]
+        if not any(built):
             return
         build_data["pure_python"] = False
         # No part of it is bound to a version of Python.
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_')}"
 
+    def _build(self, path: str, without: str) -> bool:
+        module = _load(Path(self.root) / path)
+        try:
+            module.build()
+        except module.NotBuiltError as error:
+            print(f"{without}: {error}", file=sys.stderr)
+            return False
+        return True
+
 
 def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location("rose_native_build", path)
+    spec = importlib.util.spec_from_file_location("native_build", path)
     if spec is None or spec.loader is None:
         raise FileNotFoundError(path)
     module = importlib.util.module_from_spec(spec)
