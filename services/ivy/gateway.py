@@ -70,6 +70,7 @@ def build(config: Config) -> Gateway:
     pool = TokenizerPool(Tokenizer.load(config.model), config.tokenizer_threads)
     statuses = {200, *(leaf.status for leaf in leaves())}
     metrics = Metrics(PATHS, sorted(statuses))
+    metrics.tokenizes(pool.tokenizer.fallback)
     engines = Engines(config, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()

@@ -19,6 +19,7 @@ from prometheus_client import (
 )
 
 from ivy.client.endpoint import Endpoint
+from ivy.tokenize.native.choice import Fallback
 
 OTHER = "other"
 """The route of a path that nobody serves: callers must not make label values."""
@@ -85,6 +86,10 @@ class Metrics:
         self.engine_errors = {code.name: errors.labels(code.name) for code in grpc.StatusCode}
         self._endpoint_tokens = self._counter("endpoint_tokens", "Tokens that an engine embedded.", "endpoint")
         self._ejections = self._counter("ejections", "Times an engine was left out after failures.", "endpoint")
+        fallback = self._gauge(
+            "tokenizer_fallback", "Whether the library tokenizes, which is slower, and for what reason.", "reason"
+        )
+        self._fallback = {reason: fallback.labels(reason.value) for reason in Fallback}
         self._describe_state()
         stages = Histogram(
             _PREFIX + "stage_seconds",
@@ -94,6 +99,11 @@ class Metrics:
             registry=self._registry,
         )
         self.stages = {stage: stages.labels(stage) for stage in STAGES}
+
+    def tokenizes(self, fallback: Fallback | None) -> None:
+        """Show why the library tokenizes; None: the compiled tokenizer does."""
+        for reason, gauge in self._fallback.items():
+            gauge.set(reason is fallback)
 
     def endpoint_came(self, endpoint: Endpoint) -> EndpointCounters:
         """Show the state of an engine from now on; gives what is counted of it."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import tokenizers
 
 from ivy.errors import ConfigError
+from ivy.tokenize.native.choice import Choice, choose
 from ivy.tokenize.pair import PairTemplate, pair_template_of
 from ivy.tokenize.truncation import Truncation
 from ivy.tokenize.window import Window, whole_ids, window_of
@@ -59,10 +60,12 @@ class Token:
 class Tokenizer:
     """Texts to ids as the model wants them."""
 
-    def __init__(self, inner: tokenizers.Tokenizer) -> None:
+    def __init__(self, inner: tokenizers.Tokenizer, choice: Choice | None = None) -> None:
         inner.no_truncation()
         inner.no_padding()
         self._inner = inner
+        self._encoder = choice.encoder if choice else None
+        self.fallback = choice.fallback if choice else None
         self.template = _template_of(inner)
         self._window: Window | None = window_of(inner)
 
@@ -80,7 +83,7 @@ class Tokenizer:
             inner = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception, whatever is wrong
             raise ConfigError(f"--model: {path} is not a tokenizer: {error}") from None
-        return cls(inner)
+        return cls(inner, choose(inner))
 
     def ids(self, text: str, max_tokens: int, truncation: Truncation) -> list[int]:
         """The ids of a text, special tokens included.
@@ -137,6 +140,11 @@ class Tokenizer:
 
     def _body(self, text: str, room: int, truncation: Truncation) -> Sequence[int]:
         """The ids without special ones: all of them, or at least those that stay when `room` are kept."""
+        if self._encoder is not None:
+            wanted = None if truncation is Truncation.NONE else room
+            ids = self._encoder.ids(text, wanted, at_start=truncation is Truncation.END)
+            if ids is not None:
+                return ids
         if self._window is None:
             return whole_ids(self._inner, text)
         if truncation is Truncation.NONE:
