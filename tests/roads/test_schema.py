@@ -33,7 +33,8 @@ def test_no_request_that_the_schema_can_think_of_breaks_the_gateway(stack: Stack
     ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    operations = sum(map(len, get(f"{stack.url}/openapi.json").json["paths"].values()))
+    # The tool leaves out the route that it reads the document from.
+    operations = sum(map(len, get(f"{stack.url}/openapi.json").json["paths"].values())) - 1
     assert f"{operations} selected" in done.stdout
     _still_serves(stack)
 
