@@ -99,3 +99,21 @@ def test_the_mean_of_a_long_text_loses_nothing(kit: Kit, dtype: torch.dtype) -> 
     batch = Batch.pack([sequence])
     made = kit.head((Pooling.MEAN,))(states, batch.parts[0], batch)
     assert abs(float(made.rows[0, 0]) - float(states[0, 0])) < 1e-6
+
+
+@pytest.mark.parametrize("pooling", list(Pooling))
+def test_a_pooled_text_of_8192_tokens_is_that_of_float64(kit: Kit, dtype: torch.dtype, pooling: Pooling) -> None:
+    torch.manual_seed(4)
+    batch = Batch.pack([Sequence.whole(np.zeros(8192, dtype=np.int32), OutputForm(24, normalize=False))])
+    states = (torch.randn(8192, 24) + 3).to(dtype)
+    wide, number = states.double(), torch.arange(1.0, 8193.0, dtype=torch.float64)
+    expected = {
+        Pooling.CLS: wide[0],
+        Pooling.LAST_TOKEN: wide[-1],
+        Pooling.MEAN: wide.mean(0),
+        Pooling.MAX: wide.amax(0),
+        Pooling.MEAN_SQRT_LENGTH: wide.sum(0) / 8192**0.5,
+        Pooling.WEIGHTED_MEAN: (wide * number[:, None]).sum(0) / number.sum(),
+    }[pooling]
+    made = kit.head((pooling,))(states, batch.parts[0], batch)
+    assert ((made.rows[0].double() - expected) / expected).abs().max() < 1e-6

@@ -1,6 +1,8 @@
 """Broken models: each is refused at its start with one line that names the file and the key."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -227,3 +229,13 @@ def test_a_value_that_only_bfloat16_does_not_hold_is_refused_in_bfloat16_alone(w
     tensor(KEYS, one(3.4e38))(whole)
     load(whole)
     refused(whole, WEIGHTS, f"tensor {KEYS} holds a value that is not finite in bfloat16", dtype="bfloat16")
+
+
+def test_the_program_ends_with_that_line_and_no_traceback(whole: Path) -> None:
+    tensor(KEYS, lambda _: None)(whole)
+    flags = ["--model", str(whole), "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--device", "cpu"]
+    program = [sys.executable, "-m", "tulip_rose", "serve", *flags]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert f"{whole}: tensor {KEYS} is missing" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr

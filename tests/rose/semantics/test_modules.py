@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from paritykit.measure import parity
-from paritykit.sentences import check, expected, load, vectors
+from paritykit.sentences import TEXTS, check, expected, load, vectors
 from sentence_transformers.base.modules import Dense, Normalize
 from sentence_transformers.sentence_transformer.modules import Dropout, LayerNorm, Pooling
 from torch import nn
@@ -71,3 +71,11 @@ def test_rows_are_computed_in_float32_in_a_bfloat16_model(save: Any) -> None:
     model, folder = save([Pooling(HIDDEN), Dense(HIDDEN, 24), LayerNorm(24), Normalize()])
     engine = load(folder, dtype="bfloat16")
     assert parity(vectors(engine, model), expected(model)).cosine >= 0.999
+
+
+def test_a_text_alone_equals_itself_among_others(save: Any) -> None:
+    modules = [Pooling(HIDDEN, ("cls", "weightedmean", "max")), Dense(3 * HIDDEN, 24), LayerNorm(24), Normalize()]
+    model, folder = save(modules)
+    engine = load(folder)
+    alone = [vectors(engine, model, [text])[0] for text in TEXTS]
+    assert parity(vectors(engine, model), alone).error <= 1e-6
