@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from trellis_wire.v1 import embedding_pb2 as pb
 
-from ivy.chunks import Chunk, split
+from ivy.chunks import MAX_ROWS, Chunk, split
 from ivy.client.card import Card
 from ivy.client.engines import Engines
 from ivy.timing import Timing
@@ -46,6 +46,9 @@ class Calls:
         cards: Sequence[Card],
         timing: Timing,
         deadline: float,
+        *,
+        rows: int = MAX_ROWS,
+        tokens: int | None = None,
     ) -> list[tuple[Chunk, _Read]]:
         """Ask for all sequences, or fail with the first chunk that fails.
 
@@ -55,6 +58,8 @@ class Calls:
             cards: of the engines that may.
             timing: is told how long the engines took.
             deadline: on the clock of `time.monotonic`.
+            rows: sequences of one call at most.
+            tokens: and tokens, where an answer grows with them; a longer sequence is asked for alone.
 
         Returns:
             Each chunk, in the order of the sequences, and what was read of its answer.
@@ -64,7 +69,8 @@ class Calls:
             TimeoutError: the deadline has passed.
             grpc.RpcError: an engine failed.
         """
-        chunks = split(sequences, chunk_budget(self._chunk_tokens, cards))
+        budget = chunk_budget(self._chunk_tokens, cards)
+        chunks = split(sequences, budget if tokens is None else min(budget, tokens), rows)
         if len(chunks) == 1:
             return [await self._answer(chunks[0], call, timing, deadline)]
         window = asyncio.Semaphore(CALLS_PER_ENGINE * len(cards))

@@ -21,15 +21,15 @@ class Chunk:
     """Of all of its inputs: what an engine's time is proportional to."""
 
 
-def split(inputs: Sequence[Sequence[int]], budget: int) -> list[Chunk]:
-    """Split inputs, in order, into chunks of at most `budget` tokens and `MAX_ROWS` inputs.
+def split(inputs: Sequence[Sequence[int]], budget: int, rows: int = MAX_ROWS) -> list[Chunk]:
+    """Split inputs, in order, into chunks of at most `budget` tokens and `rows` inputs.
 
     An input that is longer than the budget is a chunk of its own.
     """
     chunks: list[Chunk] = []
     first, tokens = 0, 0
     for place, ids in enumerate(inputs):
-        if place > first and (tokens + len(ids) > budget or place - first == MAX_ROWS):
+        if place > first and (tokens + len(ids) > budget or place - first == rows):
             chunks.append(Chunk(first, inputs[first:place], tokens))
             first, tokens = place, 0
         tokens += len(ids)

@@ -16,6 +16,8 @@ from ivy.cluster.follower import Follower
 from ivy.config import Config
 from ivy.errors import leaves
 from ivy.keys import Keyring
+from ivy.late import Late
+from ivy.late_files import read_late
 from ivy.life import Life
 from ivy.logs import AccessLog
 from ivy.metrics import Metrics
@@ -67,7 +69,9 @@ def build(config: Config) -> Gateway:
         ConfigError: a file of the model is missing or wrong.
     """
     prompts = prompts_for(config.model, config.embedding)
-    pool = TokenizerPool(Tokenizer.load(config.model), config.tokenizer_threads)
+    late_file = read_late(config.model)
+    tokenizer = Tokenizer.load(config.model, late_file.prefixes if late_file else ())
+    pool = TokenizerPool(tokenizer, config.tokenizer_threads)
     statuses = {200, *(leaf.status for leaf in leaves())}
     metrics = Metrics(PATHS, sorted(statuses))
     metrics.tokenizes(pool.tokenizer.fallback)
@@ -75,7 +79,8 @@ def build(config: Config) -> Gateway:
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()
     facts = facts_for(config.model)
-    service = EmbeddingService(config, prompts, facts, pool, engines, admission, metrics)
+    late = Late.of(late_file, tokenizer, config.model)
+    service = EmbeddingService(config, prompts, facts, late, pool, engines, admission, metrics)
     model = scoring_model_of(config.model, config.embedding.scoring, prompts, pool)
     scoring = ScoringService(config, model, ByVectors(service), engines, admission, metrics)
     described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))

@@ -9,6 +9,7 @@ from typing import Any
 
 from ivy.embedding import EmbeddingRules, prompts_of, read_json
 from ivy.errors import ConfigError
+from ivy.late_files import LateFile, read_late
 from ivy.prompts import Prompts
 from ivy.similarity import Similarity
 
@@ -58,7 +59,8 @@ def prompts_for(folder: Path, rules: EmbeddingRules) -> Prompts:
     own = _object(path)
     texts = rules.prompts
     if texts is None:
-        texts = prompts_of(f"{path}: prompts", own.get("prompts")) or {}
+        late = read_late(folder) or LateFile()
+        texts = late.prefixed(prompts_of(f"{path}: prompts", own.get("prompts")) or {})
     default = rules.default_prompt
     if default is None and rules.prompts is None:
         default = own.get("default_prompt_name")

@@ -22,6 +22,8 @@ class Piece:
     ids: Sequence[int]
     spans: Sequence[Span] = ()
     """One row each; empty: one row over all tokens."""
+    unseen: int = 0
+    """Tokens at the end that see the others and are seen by none."""
 
     @property
     def rows(self) -> int:

@@ -75,6 +75,11 @@ class Prompts:
             return self.of_role(role) or ""
         return self.texts[self.default] if self.default is not None else ""
 
+    def is_query(self, input_type: str | None, prompt_name: str | None, role: str | None) -> bool:
+        """Whether the inputs of a request with these fields are queries; those of which nobody says it are not."""
+        name = prompt_name or input_type or role or self.default or ""
+        return ROLES.get(name.lower()) is QUERY
+
 
 def model_and_role(asked: str, served: tuple[str, ...]) -> tuple[str, str | None]:
     """Split what a request calls the model into a served name and the role of its suffix.

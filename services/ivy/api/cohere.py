@@ -7,17 +7,20 @@ import msgspec
 import orjson
 from msgspec import Meta, Struct
 
-from ivy.api import render
+from ivy.api import render, render_several
 from ivy.api.decode import decoded
 from ivy.api.parse import texts_of, truncation_of
 from ivy.api.request import EmbeddingsRequest, Form
 from ivy.api.writing import DTYPES, Writing
 from ivy.errors import BadRequest
+from ivy.found import Embedded
 from ivy.tokenize.truncation import Truncation
-from ivy.vectors import VectorKind, Vectors
+from ivy.vectors import VectorKind
 
-EmbeddingType = Literal["float", "float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary", "base64"]
-_TYPES = "float, float32, float16, bfloat16, int8, uint8, binary, ubinary, base64"
+EmbeddingType = Literal[
+    "float", "float32", "float16", "bfloat16", "int8", "uint8", "binary", "ubinary", "base64", "sparse", "tokens"
+]
+_TYPES = "float, float32, float16, bfloat16, int8, uint8, binary, ubinary, base64, sparse, tokens"
 _CHOICES = {"embedding_types[]": _TYPES, "truncate": "NONE, START, END, CHUNK"}
 _WRITINGS = {name: Writing(kind, False) for name, kind in DTYPES.items()} | {
     "base64": Writing(VectorKind.FLOAT32, True)
@@ -68,13 +71,20 @@ class EmbedBody(Struct, frozen=True):
             list[EmbeddingType],
             Meta(
                 description="The types of vectors to give, all of one pass; `float` by default. See `output_dtype` of "
-                "`/v1/embeddings`; `base64` is little-endian float32."
+                "`/v1/embeddings`; `base64` is little-endian float32. `sparse` are weights of terms and `tokens` "
+                "vectors of tokens, of models that have them."
             ),
         ]
         | None
     ) = None
     output_dimension: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="Size to cut vectors to; see the model.")] | None
+    ) = None
+    max_terms: (
+        Annotated[
+            int, Meta(ge=1, le=2**31 - 1, description="Of `sparse`: as many of the heaviest terms of a text are given.")
+        ]
+        | None
     ) = None
     max_tokens: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="Longest input; the model's own limit holds as well.")]
@@ -114,7 +124,13 @@ class EmbedAnswer(Struct, frozen=True):
     """What `POST /v2/embed` gives: for each type one vector a text, in the order of the texts."""
 
     id: str
-    embeddings: Annotated[dict[str, list[list[float] | str]], Meta(description="Numbers, or `base64`, by type.")]
+    embeddings: Annotated[
+        dict[str, list[Any]],
+        Meta(
+            description="By type: numbers or `base64`, a text; of `sparse` an object of `indices` and `values`; of "
+            "`tokens` a list of vectors."
+        ),
+    ]
     texts: list[str]
     meta: EmbedMeta
     response_type: Literal["embeddings_by_type"] = "embeddings_by_type"
@@ -141,13 +157,21 @@ def parse_embed(body: bytes, max_inputs: int, configured: str | None) -> tuple[E
     asked = decoded(body, _DECODER, _CHOICES)
     texts, field = _texts(asked)
     types = list(dict.fromkeys(asked.embedding_types or ["float"]))
-    kinds = tuple(dict.fromkeys(_WRITINGS[name].kind for name in types))
+    kinds = tuple(dict.fromkeys(_WRITINGS[name].kind for name in types if name in _WRITINGS))
     default = Truncation.END if configured is None else None
     request = EmbeddingsRequest(
         model=asked.model,
         texts=texts_of(texts, field, max_inputs),
         field=field,
-        form=Form(kinds, asked.output_dimension, None, "output_dimension"),
+        form=Form(
+            kinds,
+            asked.output_dimension,
+            None,
+            "output_dimension",
+            sparse="sparse" in types,
+            terms=asked.max_terms,
+            tokens="tokens" in types,
+        ),
         input_type=asked.input_type,
         truncation=truncation_of(asked.truncate) or default,
         max_tokens=asked.max_tokens,
@@ -155,25 +179,31 @@ def parse_embed(body: bytes, max_inputs: int, configured: str | None) -> tuple[E
     return request, types
 
 
-def render_embed(
-    vectors: Vectors, types: Sequence[str], texts: Sequence[str], tokens: int, answer_id: str
-) -> Iterator[bytes]:
+def render_embed(rows: Embedded, types: Sequence[str], texts: Sequence[str], answer_id: str) -> Iterator[bytes]:
     """Render an answer, in pieces between which a caller may pause.
 
     Args:
-        vectors: of all kinds that the types need.
+        rows: of all kinds that the types need.
         types: names of types, in the order of the answer.
         texts: what was embedded.
-        tokens: of all texts.
         answer_id: names this answer.
     """
     yield b'{"id":' + orjson.dumps(answer_id) + b',"response_type":"embeddings_by_type","embeddings":{'
     for place, name in enumerate(types):
-        writing = _WRITINGS[name]
         yield (b"," if place else b"") + orjson.dumps(name) + b":"
-        yield from render.lists(vectors[writing.kind], as_base64=writing.as_base64, kind=writing.kind)
-    meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": tokens}}
+        yield from _rows(rows, name)
+    meta: dict[str, Any] = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": rows.tokens}}
     yield b'},"texts":' + orjson.dumps(texts) + b',"meta":' + orjson.dumps(meta) + b"}"
+
+
+def _rows(rows: Embedded, name: str) -> Iterator[bytes]:
+    """The rows of one type."""
+    if name == "sparse":
+        return render_several.indices_and_values(rows.sparse)
+    if name == "tokens":
+        return render_several.token_vectors(rows.token_rows)
+    writing = _WRITINGS[name]
+    return render.lists(rows.vectors[writing.kind], as_base64=writing.as_base64, kind=writing.kind)
 
 
 def _texts(asked: EmbedBody) -> tuple[Sequence[str], str]:

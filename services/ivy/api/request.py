@@ -19,6 +19,17 @@ class Form:
     """None: as the model says."""
     dimensions_field: str = "dimensions"
     """What the caller calls the size."""
+    sparse: bool = False
+    """Whether weights of terms are wanted."""
+    terms: int | None = None
+    """The heaviest ones that are wanted of each input; None: all."""
+    tokens: bool = False
+    """Whether the vectors of tokens are wanted."""
+
+    @property
+    def outputs(self) -> dict[str, bool]:
+        """Which kinds of rows are wanted, by what an engine calls them."""
+        return {"dense": bool(self.kinds), "sparse": self.sparse, "tokens": self.tokens}
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def parse_embed(body: bytes, max_inputs: int) -> EmbeddingsRequest:
         is_list=is_list,
         form=Form(dimensions=asked.dimensions, normalize=asked.normalize),
         prompt_name=asked.prompt_name,
-        truncation=_truncation(asked.truncate, asked.truncation_direction),
+        truncation=truncation_of_flags(asked.truncate, asked.truncation_direction),
     )
 
 
@@ -205,7 +205,7 @@ def parse_similarity(body: bytes, max_inputs: int) -> SimilarityRequest:
         texts=[source, *texts_of(asked.inputs.sentences, "inputs.sentences", max_inputs)],
         field="inputs",
         prompt_name=how.prompt_name,
-        truncation=_truncation(how.truncate, how.truncation_direction),
+        truncation=truncation_of_flags(how.truncate, how.truncation_direction),
     )
 
 
@@ -245,7 +245,8 @@ def token_answer(id: int, text: str, begin: int, end: int, *, is_special: bool) 
     return {"id": id, "text": text, "special": is_special, **places}
 
 
-def _truncation(truncate: bool | None, direction: str | None) -> Truncation | None:
+def truncation_of_flags(truncate: bool | None, direction: str | None) -> Truncation | None:
+    """What happens to long inputs, by the two fields of these bodies; None: as the model is configured."""
     if truncate is None:
         return None
     if not truncate:

@@ -31,6 +31,12 @@ class Card:
     """Whether vectors have unit norm where nobody says."""
     dtype: str = ""
     """float32 or bfloat16."""
+    outputs: frozenset[str] = frozenset({"dense"})
+    """The kinds of rows that it gives: dense, sparse, tokens."""
+    token_dimensions: int = 0
+    """Of the vector of a token."""
+    max_terms: int = 0
+    """Of a sparse row."""
 
 
 def card_of(info: pb.InfoResponse) -> Card:
@@ -55,4 +61,7 @@ def card_of(info: pb.InfoResponse) -> Card:
         pooling=info.pooling,
         normalize=info.normalize,
         dtype=info.dtype,
+        outputs=frozenset(info.outputs or ("dense",)),
+        token_dimensions=info.token_dimensions,
+        max_terms=info.max_terms,
     )

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ivy.api.request import EmbeddingsRequest, Form
 from ivy.calls import together
+from ivy.found import Embedded
 from ivy.scoring.request import PairsRequest
-from ivy.service import Embedded
 from ivy.timing import Timing
 from ivy.tokenize.truncation import Truncation
 from ivy.vectors import VectorKind

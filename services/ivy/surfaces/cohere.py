@@ -20,7 +20,7 @@ async def embed(parts: Parts, request: web.Request) -> web.Response:
         async with asyncio.timeout(config.request_timeout_s):
             found = await parts.service.embed(asked, request[TIMING], deadline)
         request[WORK] = Work(asked.count, found.tokens)
-        return await joined(cohere.render_embed(found.vectors, types, asked.texts, found.tokens, str(uuid4())))
+        return await joined(cohere.render_embed(found, types, asked.texts, str(uuid4())))
 
 
 SURFACE = Surface(

@@ -4,7 +4,7 @@ from functools import partial
 
 from aiohttp import web
 
-from ivy.surfaces import cohere, contextual, openai, scoring, system, tei
+from ivy.surfaces import cohere, contextual, openai, scoring, several, system, tei
 from ivy.surfaces.parts import Parts
 from ivy.surfaces.route import Route, Surface
 
@@ -13,6 +13,7 @@ SURFACES: tuple[Surface, ...] = (
     contextual.SURFACE,
     cohere.SURFACE,
     tei.SURFACE,
+    several.SURFACE,
     scoring.SURFACE,
     system.SURFACE,
 )

@@ -5,7 +5,7 @@ different ones would disturb each other. Here both are switched off once, for ev
 that a request can change is shared, and every method may run in many threads at once. Knows no event loop.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import tokenizers
 from ivy.errors import ConfigError
 from ivy.tokenize.native.choice import Choice, choose
 from ivy.tokenize.pair import PairTemplate, pair_template_of
+from ivy.tokenize.prefixes import keep_whole
 from ivy.tokenize.truncation import Truncation
 from ivy.tokenize.window import Window, whole_ids, window_of
 
@@ -70,8 +71,13 @@ class Tokenizer:
         self._window: Window | None = window_of(inner)
 
     @classmethod
-    def load(cls, folder: Path) -> "Tokenizer":
+    def load(cls, folder: Path, prefixes: Iterable[str] = ()) -> "Tokenizer":
         """Read `tokenizer.json` of a model's folder.
+
+        Args:
+            folder: of the model.
+            prefixes: what goes before texts and is one token wherever it stands, where the vocabulary has it: whole, or
+                its first word.
 
         Raises:
             ConfigError: it is not there, or is no tokenizer.
@@ -83,6 +89,7 @@ class Tokenizer:
             inner = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception, whatever is wrong
             raise ConfigError(f"--model: {path} is not a tokenizer: {error}") from None
+        keep_whole(inner, prefixes)
         return cls(inner, choose(inner))
 
     def ids(self, text: str, max_tokens: int, truncation: Truncation) -> list[int]:

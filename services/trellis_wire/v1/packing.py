@@ -79,7 +79,7 @@ def unpack_unseen(unseen: bytes, lengths: Sequence[int]) -> list[int]:
     """
     if not unseen:
         return [0] * len(lengths)
-    counts = _int32(unseen, "unseen").tolist()
+    counts: list[int] = _int32(unseen, "unseen").tolist()
     if len(counts) != len(lengths):
         raise PackingError(f"unseen holds {len(counts)} numbers for {len(lengths)} sequences")
     for index, (count, length) in enumerate(zip(counts, lengths, strict=True)):
