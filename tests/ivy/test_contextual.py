@@ -191,6 +191,18 @@ async def test_more_chunks_than_inputs_are_allowed_are_refused(serve, engine):
     assert (await ask(gateway, inputs=DOCUMENTS)).body["error"]["code"] == "too_many_inputs"
 
 
+async def test_documents_wait_in_the_same_queue_as_texts(serve, engine, until):
+    gateway = await serve(engine, embedding=LATE, max_queued_tokens=20)
+    engine.gate.clear()
+    first = asyncio.create_task(ask(gateway, inputs=DOCUMENTS))
+    await until(lambda: engine.waiting == 1)
+    assert (await ask(gateway, inputs=DOCUMENTS)).body["error"]["code"] == "overloaded"
+    engine.gate.set()
+    assert (await first).status == 200
+    assert await gateway.metric("trellis_gateway_in_flight_tokens") == 0
+    assert await gateway.metric("trellis_gateway_inputs_total") == 4
+
+
 async def test_a_model_that_is_not_allowed_to_do_this_says_so(gateway):
     answer = await ask(gateway, inputs=DOCUMENTS)
     assert answer.status == 400

@@ -7,6 +7,8 @@ from typing import Any
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_DEPTH = 6
+"""Of the deepest field that any body has, and some more."""
 
 
 def lone_surrogate(body: bytes) -> str | None:
@@ -23,12 +25,20 @@ def lone_surrogate(body: bytes) -> str | None:
     return next((path for path, text in _texts(value) if _SURROGATE.search(text)), None)
 
 
-def _texts(value: Any) -> Iterator[tuple[str, str]]:
-    """The texts of a body that may stand in a field, with their paths: no deeper than a field's list."""
-    if not isinstance(value, dict):
-        return
-    for name, field in value.items():
-        if isinstance(field, str):
-            yield str(name), field
-        elif isinstance(field, list):
-            yield from ((f"{name}[{index}]", item) for index, item in enumerate(field) if isinstance(item, str))
+def _texts(body: Any) -> Iterator[tuple[str, str]]:
+    """The texts of a body with their paths, the first ones first; no deeper than any field of ours goes."""
+    waiting: list[tuple[str, Any, int]] = [("", body, 0)]
+    while waiting:
+        path, value, depth = waiting.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif depth < _DEPTH and isinstance(value, dict):
+            inside = [(f"{path}.{_shown(name)}" if path else _shown(name), each) for name, each in value.items()]
+            waiting += [(name, each, depth + 1) for name, each in reversed(inside)]
+        elif depth < _DEPTH and isinstance(value, list):
+            waiting += [(f"{path}[{place}]", value[place], depth + 1) for place in reversed(range(len(value)))]
+
+
+def _shown(name: str) -> str:
+    """The name of a field as an answer may repeat it: callers may call a field by half of a pair, too."""
+    return _SURROGATE.sub("?", name)
