@@ -55,13 +55,14 @@ def pair_facts_of(folder: Path, rules: ScoringRules | None) -> PairFacts:
     config = _object(folder / _CONFIG)
     architectures = config.get("architectures")
     name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
-    kinds = _modules(folder)
+    modules = _modules(folder)
+    kinds = None if modules is None else [kind for kind, _ in modules]
     is_language_model = name.endswith(_LANGUAGE_MODEL)
-    labels = 1 if is_language_model else _labels(config)
+    layer = _layer_that_scores(modules or [])
     return PairFacts(
-        scores=_scores(name, kinds, asked=rules is not None),
+        scores=bool(layer) or _scores(name, kinds, asked=rules is not None),
         is_language_model=is_language_model,
-        labels=labels,
+        labels=1 if is_language_model else _labels(layer or config),
         activation=(rules.activation if rules is not None else None) or _activation(folder, config),
         is_multi_label=config.get("problem_type") == "multi_label_classification",
         has_types=_types(config) > 1,
@@ -78,19 +79,31 @@ def _scores(name: str, kinds: list[str] | None, *, asked: bool) -> bool:
     return name.endswith(_LANGUAGE_MODEL) and kinds is None and asked
 
 
-def _modules(folder: Path) -> list[str] | None:
+def _modules(folder: Path) -> list[tuple[str, Path]] | None:
+    """The steps of the model: the kind of each, and where its settings lie."""
     path = folder / "modules.json"
     if not path.is_file():
         return None
     modules = read_json(path)
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise ConfigError(f"{path}: not a list of modules")
-    return [str(module.get("type", "")).rpartition(".")[2] for module in modules]
+    return [
+        (str(module.get("type", "")).rpartition(".")[2], folder / str(module.get("path", ""))) for module in modules
+    ]
+
+
+def _layer_that_scores(modules: list[tuple[str, Path]]) -> dict[str, Any]:
+    """The settings of a last layer whose values are scores; empty where there is none."""
+    if not modules or modules[-1][0] != "Dense":
+        return {}
+    settings = _object(modules[-1][1] / _CONFIG)
+    return settings if settings.get("module_output_name") == "scores" else {}
 
 
 def _labels(config: dict[str, Any]) -> int:
+    """Of a model's config, or of the settings of its last layer."""
     named = config.get("id2label")
-    count = len(named) if isinstance(named, dict) else config.get("num_labels", _WITHOUT_WORD)
+    count = len(named) if isinstance(named, dict) else config.get("num_labels", config.get("out_features"))
     return count if isinstance(count, int) else _WITHOUT_WORD
 
 

@@ -117,5 +117,18 @@ def test_a_wrong_field_of_the_manifest_is_named(scoring, said):
         rules_of({"scoring": scoring})
 
 
+@pytest.mark.parametrize(("name", "scores"), [("scores", True), ("sentence_embedding", False)])
+def test_a_model_scores_where_its_last_layer_does(scorer_folder, name, scores):
+    folder = scorer_folder(architectures=["ModernBertModel"], id2label={"0": "LABEL_0", "1": "LABEL_1"})
+    kinds = ("Transformer", "Pooling", "Dense", "LayerNorm", "Dense")
+    modules = [{"type": f"x.{kind}", "path": f"{index}_{kind}"} for index, kind in enumerate(kinds)]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "4_Dense").mkdir()
+    settings = {"in_features": 8, "out_features": 1, "module_output_name": name}
+    (folder / "4_Dense" / "config.json").write_text(json.dumps(settings))
+    facts = pair_facts_of(folder, None)
+    assert (facts.scores, facts.labels) == ((True, 1) if scores else (False, 2))
+
+
 def test_an_embedding_model_does_not_score_by_its_files(minilm):
     assert not pair_facts_of(minilm, None).scores
