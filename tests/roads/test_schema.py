@@ -49,6 +49,8 @@ def test_no_request_that_the_schema_can_think_of_breaks_the_gateway(stack: Stack
         ("/tokenize", 60, 10),
         ("/decode", 60, 10),
         ("/v1/contextualizedembeddings", 60, 0),
+        ("/v1/rerank", 60, 10),
+        ("/v1/score", 60, 10),
     ],
 )
 def test_no_request_for_the_served_model_breaks_the_gateway(
