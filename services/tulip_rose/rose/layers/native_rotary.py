@@ -76,5 +76,6 @@ def _by_turns(both: Tensor) -> Tensor:
     """[2 · out, …] with sixteen rows of the first half, then sixteen of the second, and so on; zeros at the end."""
     halves = both.unflatten(0, (2, -1)).transpose(0, 1)
     missing = -halves.shape[0] % LANES
-    filled: Tensor = functional.pad(halves, (0, 0) * (halves.dim() - 1) + (0, missing))
-    return filled.unflatten(0, (-1, LANES)).transpose(1, 2).flatten(0, 2).contiguous()
+    filled = functional.pad(halves, (0, 0) * (halves.dim() - 1) + (0, missing))
+    taken: Tensor = filled.unflatten(0, (-1, LANES)).transpose(1, 2).flatten(0, 2).contiguous()
+    return taken
