@@ -19,7 +19,8 @@ from ivy.scoring.request import PairsRequest
 EXAMPLE = {"query": "What is a trellis?", "documents": ["A frame that plants climb.", "A bulb."], "top_n": 1}
 """A body that works."""
 
-Query = Annotated[str, Meta(description="What the documents are ranked for.")]
+Query = Annotated[str, Meta(description="What the documents are ranked for.", extra_json_schema={"minLength": 1})]
+_RANKED = "What is ranked. An empty text has a score too."
 TopN = Annotated[int, Meta(ge=1, le=2**31 - 1, description="How many of the best are given; all by default.")]
 
 
@@ -33,7 +34,7 @@ class RerankBody(Struct, frozen=True):
     """What the clients of Jina and Cohere send."""
 
     query: Query
-    documents: Annotated[list[str | RerankDocument], Meta(description="What is ranked. An empty text has a score too.")]
+    documents: Annotated[list[str | RerankDocument], Meta(description=_RANKED, extra_json_schema={"minItems": 1})]
     model: Annotated[str, Meta(description="A served name.")] | None = None
     top_n: TopN | None = None
     return_documents: Annotated[bool, Meta(description="Whether each result has its document in it.")] = False
@@ -51,7 +52,7 @@ class TeiRerankBody(Struct, frozen=True):
     """What the clients of text-embeddings-inference send."""
 
     query: Query
-    texts: Annotated[list[str], Meta(description="What is ranked. An empty text has a score too.")]
+    texts: Annotated[list[str], Meta(description=_RANKED, extra_json_schema={"minItems": 1})]
     raw_scores: RawScores = False
     return_text: Annotated[bool, Meta(description="Whether each rank has its text in it.")] = False
     truncate: Truncate | None = None

@@ -1,6 +1,6 @@
 """`/v1/score`: pairs of texts, and a score for each, in their order. Knows no server and no model."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -13,6 +13,18 @@ from ivy.scoring.request import PairsRequest
 
 EXAMPLE = {"text_1": "What is a trellis?", "text_2": ["A frame that plants climb.", "A bulb."]}
 """A body that works."""
+
+
+_FIRST: dict[str, Any] = {"type": "string", "minLength": 1}
+_SECOND: dict[str, Any] = {"type": "string"}
+FORMS: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("ScoreBody", field): [
+        {**text, "title": "one text"},
+        {"type": "array", "minItems": 1, "items": text, "title": "texts"},
+    ]
+    for field, text in (("text_1", _FIRST), ("text_2", _SECOND))
+}
+"""The forms of both sides."""
 
 
 class ScoreBody(Struct, frozen=True):

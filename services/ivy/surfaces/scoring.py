@@ -106,5 +106,5 @@ SURFACE = Surface(
         predict.PredictBody,
         predict.Prediction,
     ),
-    forms={("PredictBody", "inputs"): predict.FORMS},
+    forms={("PredictBody", "inputs"): predict.FORMS, **score.FORMS},
 )
