@@ -7,8 +7,9 @@ from ivy.client.card import Card
 from ivy.embedding import EmbeddingRules
 from ivy.errors import BadRequest, ConfigError
 from ivy.inputs import Inputs, about
+from ivy.layout import Layout, documents
 from ivy.model_files import ModelFacts
-from ivy.pieces import Layout, Pieces, documents
+from ivy.pieces import Pieces
 from ivy.tokenize.pool import NOTHING_IN_IT, TokenizerPool
 
 OVERLAP_SHARE = 8

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ivy.errors import ContextTooLong
-from ivy.pieces import Frame, Layout, Piece, after, documents, whole, window_count, windowed
+from ivy.layout import Layout, documents
+from ivy.pieces import Frame, Piece, after, whole, window_count, windowed
 from ivy.tokenize.tokenizer import Template
 from ivy.windows import averaged, even, overlapping
 

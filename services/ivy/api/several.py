@@ -8,7 +8,8 @@ from msgspec import Meta, Struct
 from ivy.api.decode import decoded
 from ivy.api.parse import inputs_of
 from ivy.api.request import EmbeddingsRequest, Form
-from ivy.api.tei import Direction, PromptName, Truncate, truncation_of_flags
+from ivy.api.tei import truncation_of_flags
+from ivy.api.tei_types import Direction, PromptName, Truncate
 from ivy.api.types import Input
 
 EXAMPLE = {"inputs": ["What is a trellis?", "A frame that plants climb."]}

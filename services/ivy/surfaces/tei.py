@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from ivy.api import openapi, render, tei
+from ivy.api import openapi, render, tei, tei_types
 from ivy.api.types import INPUT_FORMS
 from ivy.client.card import Card
 from ivy.door import RETRY_UNKNOWN_S
@@ -113,12 +113,12 @@ _TOKENS = {"type": "array", "items": {"type": "array", "items": {"$ref": openapi
 
 
 _EMBED = openapi.work(
-    "Embed texts, as the clients of text-embeddings-inference ask.", "TeiEmbedBody", tei.EMBED_EXAMPLE, _LISTS
+    "Embed texts, as the clients of text-embeddings-inference ask.", "TeiEmbedBody", tei_types.EMBED_EXAMPLE, _LISTS
 )
 _WHATEVER = openapi.work(
     "Embed texts, or rank or label them where the model is for that: as /embed, /rerank or /predict.",
     ("TeiEmbedBody", "TeiRerankBody", "PredictBody"),
-    tei.EMBED_EXAMPLE,
+    tei_types.EMBED_EXAMPLE,
     {"anyOf": [_LISTS, scoring.RANKS, scoring.LABELS]},
 )
 
@@ -131,24 +131,31 @@ SURFACE = Surface(
             "POST",
             "/similarity",
             similarity,
-            openapi.work("Compare a text with others.", "SimilarityBody", tei.SIMILARITY_EXAMPLE, _NUMBERS),
+            openapi.work("Compare a text with others.", "SimilarityBody", tei_types.SIMILARITY_EXAMPLE, _NUMBERS),
             is_work=True,
         ),
         Route(
             "POST",
             "/tokenize",
             tokenize,
-            openapi.work("Show the tokens of texts.", "TokenizeBody", tei.TOKENIZE_EXAMPLE, _TOKENS),
+            openapi.work("Show the tokens of texts.", "TokenizeBody", tei_types.TOKENIZE_EXAMPLE, _TOKENS),
         ),
         Route(
             "POST",
             "/decode",
             decode,
-            openapi.work("Show the texts of token ids.", "DecodeBody", tei.DECODE_EXAMPLE, _TEXTS),
+            openapi.work("Show the texts of token ids.", "DecodeBody", tei_types.DECODE_EXAMPLE, _TEXTS),
         ),
         Route("GET", "/info", info, openapi.get("Describe the model.", openapi.json_ref("InfoAnswer"), (503,))),
     ),
-    structs=(tei.TeiEmbedBody, tei.SimilarityBody, tei.TokenizeBody, tei.TokenAnswer, tei.DecodeBody, tei.InfoAnswer),
+    structs=(
+        tei_types.TeiEmbedBody,
+        tei_types.SimilarityBody,
+        tei_types.TokenizeBody,
+        tei_types.TokenAnswer,
+        tei_types.DecodeBody,
+        tei_types.InfoAnswer,
+    ),
     forms={
         ("TeiEmbedBody", "inputs"): INPUT_FORMS,
     },
