@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paritykit.folder import random_model
+from paritykit.folder import RANGE, random_model
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -55,6 +55,7 @@ class Family:
     config: Callable[..., Any]
     sizes: dict[str, Any]
     paired: bool = False
+    spread: float = RANGE
 
 
 FAMILIES = {
@@ -73,7 +74,9 @@ FAMILIES = {
     "ModernBERT, another activation": Family(
         ModernBertForSequenceClassification, ModernBertConfig, {**MODERN, "classifier_activation": "silu"}
     ),
-    "NomicBERT, pairs": Family(NomicBertForSequenceClassification, NomicBertConfig, SIZES, paired=True),
+    "NomicBERT, pairs": Family(
+        NomicBertForSequenceClassification, NomicBertConfig, SIZES, paired=True, spread=RANGE / 2
+    ),
     "Gemma3": Family(Gemma3TextForSequenceClassification, Gemma3TextConfig, GEMMA),
     "Qwen3": Family(Qwen3ForSequenceClassification, Qwen3Config, QWEN),
 }
@@ -81,6 +84,8 @@ FAMILIES = {
 
 def made(family: Family, folder: Path, labels: int, **changes: Any) -> PreTrainedModel:
     """A random one of so many labels, saved in a folder that says nothing else."""
-    model = random_model(family.model, family.config(**{**family.sizes, **changes}, num_labels=labels))
+    model = random_model(
+        family.model, family.config(**{**family.sizes, **changes}, num_labels=labels), spread=family.spread
+    )
     model.save_pretrained(folder)
     return model
