@@ -101,9 +101,9 @@ class Inputs:
         return frame
 
     def _windowed(self, bodies: Sequence[Sequence[int]], frame: Frame, request: EmbeddingsRequest) -> Pieces:
-        if not frame.template.size and not all(bodies):
-            index = next(index for index, body in enumerate(bodies) if not body)
-            raise BadRequest(NOTHING_IN_IT, param=request.param(index))
+        for index, body in enumerate(bodies):
+            if frame.pooled(body) < 1:
+                raise BadRequest(NOTHING_IN_IT, param=request.param(index))
         count = window_count(bodies, frame)
         if count > self._max_inputs:
             raise TooManyInputs(

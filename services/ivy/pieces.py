@@ -91,6 +91,11 @@ class Frame:
         """Tokens of a text that a window has room for."""
         return self.max_tokens - self.template.size - len(self.prompt)
 
+    def pooled(self, body: Sequence[int]) -> int:
+        """Tokens of one whole sequence that would be pooled."""
+        whole = self.template.size + len(body)
+        return whole if self.pools_prompt else whole - len(self.template.leading) - len(self.prompt)
+
     def piece(self, body: Sequence[int]) -> Piece:
         """A sequence whose ids between the special tokens are `body`, prompt included."""
         ids = self.template.around(body)

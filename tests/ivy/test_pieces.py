@@ -117,6 +117,13 @@ def test_every_window_has_the_prompt_and_the_special_tokens_around_it():
     assert made.parts.weights == [1, 2]
 
 
+def test_what_is_pooled_of_a_text_is_told_before_it_is_asked_for():
+    assert Frame(AROUND, (), True, 8).pooled([]) == 2
+    assert Frame(BARE, (), True, 8).pooled([]) == 0
+    assert Frame(AROUND, (50, 51), False, 8).pooled([50, 51]) == 1
+    assert Frame(Template((CLS,), ()), (50, 51), False, 8).pooled([50, 51]) == 0
+
+
 def test_inputs_that_fit_are_one_row_each_and_nothing_is_averaged():
     assert windowed([[1, 2], [3], []], Frame(AROUND, (), True, 8)).parts is None
     assert whole([[1], [2, 3]]).pieces == [Piece([1]), Piece([2, 3])]
