@@ -17,7 +17,10 @@ from torch import nn
 from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertModel, PreTrainedModel
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
+from tulip_rose.rose.late import tokens
+from tulip_rose.rose.layers import head
 from tulip_rose.rose.options import EngineOptions
+from tulip_rose.rose.rows import dense as rows_dense
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
 ENCODER: dict[str, Any] = {
@@ -143,3 +146,25 @@ def test_vectors_in_bfloat16_are_near_those_of_the_reference(tmp_path: Path) -> 
     engine = Engine.load(folder, EngineOptions(dtype="bfloat16", device="cpu", threads=1))
     texts = words(10)
     assert parity(document_rows(engine, encoder, texts), documents(encoder, texts)).cosine >= 0.999
+
+
+BREAKS: dict[str, tuple[Any, str, Any]] = {
+    "no layer": (rows_dense.Dense, "__call__", lambda dense, rows: rows[:, : dense.out]),
+    "no unit norm": (head, "finish", lambda rows, form: rows),
+    "the token after": (
+        tokens.TokensHead,
+        "__call__",
+        lambda own, states, part, batch: PLAIN(own, states.roll(-1, 0), part, batch),
+    ),
+}
+PLAIN = tokens.TokensHead.__call__
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_head_that_is_broken_on_purpose_is_seen(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = native("bert", tmp_path)
+    encoder = MultiVectorEncoder(str(folder), device="cpu")
+    monkeypatch.setattr(*BREAKS[name])
+    engine = Engine.load(folder, EngineOptions(device="cpu", threads=1))
+    texts = words(6)
+    assert parity(document_rows(engine, encoder, texts), documents(encoder, texts)).error > 1e-2

@@ -25,6 +25,9 @@ from transformers import (
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.options import EngineOptions
+from tulip_rose.rose.sparse.splade import Splade
+from tulip_rose.rose.sparse.terms import Terms
+from tulip_rose.rose.sparse.vocabulary import VocabularyHead
 from tulip_rose.sequence import OutputForm, OutputKind, Sequence
 
 SIZES: dict[str, Any] = {"vocab_size": VOCABULARY, "pad_token_id": 0}
@@ -108,3 +111,25 @@ def test_rows_in_bfloat16_are_near_those_of_the_reference(tmp_path: Path) -> Non
     engine = Engine.load(tmp_path / "model", EngineOptions(dtype="bfloat16", device="cpu", threads=1))
     texts = words(8)
     assert parity([dense(rows_of(engine, encoder, texts), VOCABULARY)], [reference(encoder, texts)]).cosine >= 0.999
+
+
+BREAKS: dict[str, tuple[type, str, Any]] = {
+    "no logarithm": (Splade, "_weights", lambda _, logits: logits.relu()),
+    "negative weights": (Splade, "_weights", lambda _, logits: logits.abs().log1p()),
+    "the mean of tokens": (Splade, "of_tokens", lambda _, logits: logits.float().mean(1)),
+    "no layer before the table": (VocabularyHead, "__call__", lambda head, states: head.table(states)),
+    "no norm": (VocabularyHead, "__call__", lambda head, states: head.table(head.dense(states))),
+    "terms out of place": (Terms, "of_dense", lambda rows, most: PLAIN(rows.roll(1, 1), most)),
+}
+PLAIN = Terms.of_dense
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_head_that_is_broken_on_purpose_is_seen(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = saved("bert", tmp_path)
+    kind, attribute, broken = BREAKS[name]
+    monkeypatch.setattr(kind, attribute, broken)
+    engine = Engine.load(tmp_path / "model", EngineOptions(device="cpu", threads=1))
+    texts = words(6)
+    found = np.abs(dense(rows_of(engine, encoder, texts), VOCABULARY) - reference(encoder, texts)).max()
+    assert found > 1e-2

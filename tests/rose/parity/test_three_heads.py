@@ -21,6 +21,7 @@ from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.lazy import Rows
 from tulip_rose.rose.options import EngineOptions
+from tulip_rose.rose.sparse.lexical import LexicalHead
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
 HIDDEN = 32
@@ -102,6 +103,26 @@ def test_three_outputs_of_one_pass_are_those_of_the_definition(
     ):
         assert found.cosine >= least
         assert found.error <= most
+
+
+BREAKS: dict[str, Any] = {
+    "ends of a text are words": lambda head, *given: setattr(head, "_unused", head._unused[:0]) or PLAIN(head, *given),
+    "no bias": lambda head, *given: setattr(head, "_bias", 0 * head._bias) or PLAIN(head, *given),
+    "the token after": lambda head, states, *given: PLAIN(head, states.roll(-1, 0), *given),
+}
+PLAIN = LexicalHead.__call__
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_a_sparse_head_that_is_broken_on_purpose_is_seen(
+    three: ThreeHeads, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LexicalHead, "__call__", BREAKS[name])
+    engine = Engine.load(three.folder, EngineOptions(device="cpu", threads=1))
+    texts = words(6)
+    rows = one_pass(engine, [three.ids(text) for text in texts])
+    found = dense([read_terms(rows.of(index, 1)) for index in range(len(texts))], VOCABULARY)
+    assert np.abs(found - torch.stack([three(text)[1] for text in texts]).numpy()).max() > 1e-2
 
 
 def test_pickles_beside_the_model_are_not_read_and_it_is_served_without_them(

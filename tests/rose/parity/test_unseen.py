@@ -20,6 +20,7 @@ from transformers import (
     Qwen3Config,
     Qwen3Model,
 )
+from tulip_rose.rose import batch
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.options import EngineOptions
@@ -61,6 +62,20 @@ def test_tokens_that_none_sees_are_those_that_the_reference_masks(tmp_path: Path
     found = parity([rows.of(index) for index in range(len(ids))], expected)
     assert found.cosine >= 0.99999
     assert found.error <= 1e-3
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_tokens_that_are_seen_all_the_same_are_noticed(
+    tmp_path: Path, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = random_model(*MODELS[family])
+    engine = Engine.load(save(model, tmp_path / "model"), EngineOptions(device="cpu", threads=1))
+    monkeypatch.setattr(batch, "_seen", lambda slots: [])
+    ids = np.arange(4, 16, dtype=np.int32)
+    form = OutputForm(64, normalize=False)
+    want = Want(tuple((at, at + 1) for at in range(12)), form)
+    rows = engine.step(Batch.pack([Sequence(ids, (want,), 0.0, inf, unseen=5)])).wait(60)
+    assert parity([rows.of(0)], [_states(model, ids, 5)]).error > 1e-2
 
 
 def _states(model: PreTrainedModel, ids: np.ndarray, unseen: int) -> np.ndarray:
