@@ -12,7 +12,7 @@ from ivy.scoring.pair_text import PairText
 from ivy.scoring.request import Cut, Texts
 from ivy.tokenize.pair import Pair, PairTemplate, cut_pair
 from ivy.tokenize.pool import NOTHING_IN_IT, TokenizerPool, too_long
-from ivy.tokenize.tokenizer import TooLong
+from ivy.tokenize.tokenizer import Tokenizer, TooLong
 from ivy.tokenize.truncation import Truncation
 
 
@@ -51,39 +51,74 @@ class SpecialTokens:
 
     async def read(self, pairs: Sequence[Texts], cut: Cut, param: Callable[[int], str]) -> list[Pair]:
         """See `PairReader`."""
-        tokenizer, room = self._pool.tokenizer, max(cut.limit - self._template.size, 0)
-        firsts = list(dict.fromkeys(first for first, _ in pairs))
-        texts = [self._prompt + first for first in firsts]
-        found = await self._pool.each(texts, lambda text, _: tokenizer.part(text, room, cut.truncation))
+        sides = _Sides(self._pool.tokenizer, self._template, cut, with_types=self._with_types)
+        firsts = list(dict.fromkeys(first for first, second in pairs if second is not None))
+        found = await self._pool.each([self._prompt + first for first in firsts], lambda text, _: sides.first(text))
         ids = dict(zip(firsts, found, strict=True))
 
-        def one(second: str, index: int) -> Pair:
-            first, is_pair = pairs[index][0], pairs[index][1] is not None
+        def one(text: str, index: int) -> Pair:
+            first, second = pairs[index]
             try:
-                made = self._pair(first, ids[first], second, cut) if is_pair else self._single(first, cut)
+                made = sides.single(text) if second is None else sides.pair(self._prompt + first, ids[first], second)
             except TooLong as error:
                 raise too_long(error, cut.limit, param(index)) from None
             if not made.ids:
                 raise BadRequest(NOTHING_IN_IT, param=param(index))
             return made
 
-        return await self._pool.each([second or "" for _, second in pairs], one)
+        texts = [self._prompt + first if second is None else second for first, second in pairs]
+        return await self._pool.each(texts, one)
 
-    def _single(self, text: str, cut: Cut) -> Pair:
-        return Pair(self._pool.tokenizer.ids(self._prompt + text, cut.limit, cut.truncation))
 
-    def _pair(self, first_text: str, first: Sequence[int], second_text: str, cut: Cut) -> Pair:
-        part, room = self._pool.tokenizer.part, max(cut.limit - self._template.size, 0)
-        second = _document(part(second_text, cut.document_tokens or room, cut.truncation), cut)
-        if len(first) + len(second) > room:
-            if cut.truncation is Truncation.NONE:
+class _Sides:
+    """The sides of one request's pairs."""
+
+    def __init__(self, tokenizer: Tokenizer, template: PairTemplate, cut: Cut, *, with_types: bool) -> None:
+        self._tokenizer = tokenizer
+        self._template = template
+        self._cut = cut
+        self._with_types = with_types
+        self._room = max(cut.limit - template.size, 0)
+        self._whole: dict[str, Sequence[int]] = {}
+
+    def first(self, text: str) -> Sequence[int]:
+        """The ids of a first side, as many as there can be room for."""
+        return self._tokenizer.part(text, self._room, self._cut.truncation)
+
+    def single(self, text: str) -> Pair:
+        """A text that stands alone."""
+        return Pair(self._tokenizer.ids(text, self._cut.limit, self._cut.truncation))
+
+    def pair(self, first_text: str, first: Sequence[int], second_text: str) -> Pair:
+        """A pair, cut.
+
+        Raises:
+            TooLong: it is too long, and nothing may be cut.
+        """
+        wanted = self._cut.document_tokens or self._room
+        second = self._bounded(self._tokenizer.part(second_text, wanted, self._cut.truncation))
+        if len(first) + len(second) > self._room:
+            if self._cut.truncation is Truncation.NONE:
                 raise TooLong(len(first) + len(second) + self._template.size)
-            if room % 2 and min(len(first), len(second)) >= room:
+            if self._room % 2 and min(len(first), len(second)) >= self._room:
                 # The odd token goes to the longer side, and which one that is, parts of them do not tell.
-                first = part(self._prompt + first_text, 0, Truncation.NONE)
-                second = _document(part(second_text, 0, Truncation.NONE), cut)
-            first, second = cut_pair(first, second, room, cut.truncation)
+                first = self._whole_first(first_text)
+                second = self._bounded(self._tokenizer.body(second_text))
+            first, second = cut_pair(first, second, self._room, self._cut.truncation)
         return self._template.around(first, second, with_types=self._with_types)
+
+    def _whole_first(self, text: str) -> Sequence[int]:
+        """All ids of a first side: found once, however many pairs it is in."""
+        if text not in self._whole:
+            self._whole[text] = self._tokenizer.body(text)
+        return self._whole[text]
+
+    def _bounded(self, ids: Sequence[int]) -> Sequence[int]:
+        """As much of a second side as its own bound allows."""
+        bound = self._cut.document_tokens
+        if bound is None:
+            return ids
+        return ids[-bound:] if self._cut.truncation is Truncation.START else ids[:bound]
 
 
 class TemplateText:
@@ -100,28 +135,33 @@ class TemplateText:
 
     async def read(self, pairs: Sequence[Texts], cut: Cut, param: Callable[[int], str]) -> list[Pair]:
         """See `PairReader`."""
+        heads = {query: self._text.head(query) for query, _ in pairs}
+        found = await self._pool.each(list(heads.values()), lambda text, _: self._pool.tokenizer.body(text))
+        ids = dict(zip(heads, found, strict=True))
 
         def one(document: str, index: int) -> Pair:
             query, second = pairs[index]
             if second is None:
                 raise BadRequest("this model reads pairs of texts, this is one text", param=param(index))
             try:
-                return Pair(self._ids(query, document, cut))
+                return Pair(self._ids(query, ids[query], document, cut))
             except TooLong as error:
                 raise too_long(error, cut.limit, param(index)) from None
 
-        return await self._pool.each([document or "" for _, document in pairs], one)
+        read = [len(head) for query, head in heads.items() if len(ids[query]) < cut.limit]
+        return await self._pool.each([document or "" for _, document in pairs], one, more=max(read, default=0))
 
-    def _ids(self, query: str, document: str, cut: Cut) -> Sequence[int]:
+    def _ids(self, query: str, head: Sequence[int], document: str, cut: Cut) -> Sequence[int]:
         tokenizer = self._pool.tokenizer
         document = self._shortened(document, cut)
-        ids = tokenizer.part(self._text.whole(query, document), cut.limit, cut.truncation)
-        if len(ids) <= cut.limit:
+        # A query that fills all of it leaves nothing to read of any document: it is not tokenized for each of them.
+        is_full = len(head) >= cut.limit
+        ids = head if is_full else tokenizer.part(self._text.whole(query, document), cut.limit, cut.truncation)
+        if not is_full and len(ids) <= cut.limit:
             return ids
-        if cut.truncation is Truncation.NONE:
-            raise TooLong(len(ids))
-        head = tokenizer.body(self._text.head(query))
         kept = cut.limit - len(head) - len(self._ending)
+        if cut.truncation is Truncation.NONE:
+            raise TooLong(len(head) + len(tokenizer.body(document)) + len(self._ending) if is_full else len(ids))
         if cut.truncation is Truncation.START and kept > 0:
             return [*head, *tokenizer.body(document)[-kept:], *self._ending]
         return [*ids[: max(cut.limit - len(self._ending), 0)], *self._ending]
@@ -136,10 +176,3 @@ class TemplateText:
         if cut.truncation is Truncation.START:
             return document[tokens[-cut.document_tokens].begin :]
         return document[: tokens[cut.document_tokens - 1].end]
-
-
-def _document(ids: Sequence[int], cut: Cut) -> Sequence[int]:
-    """As much of a second side as its own bound allows."""
-    if cut.document_tokens is None:
-        return ids
-    return ids[-cut.document_tokens :] if cut.truncation is Truncation.START else ids[: cut.document_tokens]

@@ -71,13 +71,20 @@ class TokenizerPool:
             self._threads, lambda: [decode(own, skip_special=skip_special) for own in ids]
         )
 
-    async def each(self, texts: Sequence[str], work: Callable[[str, int], _Done]) -> list[_Done]:
-        """Do something with every text and its index, in threads where it takes long; gives it in their order."""
-        if sum(map(len, texts)) <= INLINE_CHARACTERS:
+    async def each(self, texts: Sequence[str], work: Callable[[str, int], _Done], *, more: int = 0) -> list[_Done]:
+        """Do something with every text and its index, in threads where it takes long; gives it in their order.
+
+        Args:
+            texts: what is worked on.
+            work: gets a text and its index.
+            more: characters that are worked on with each of them.
+        """
+        if sum(map(len, texts)) + more * len(texts) <= INLINE_CHARACTERS:
             return _job(texts, 0, work)
         loop = asyncio.get_running_loop()
         jobs = [
-            loop.run_in_executor(self._threads, _job, texts[first:end], first, work) for first, end in jobs_of(texts)
+            loop.run_in_executor(self._threads, _job, texts[first:end], first, work)
+            for first, end in jobs_of(texts, more)
         ]
         try:
             return [one for done in await asyncio.gather(*jobs) for one in done]
@@ -112,14 +119,14 @@ def cut_all(
     return found
 
 
-def jobs_of(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
+def jobs_of(texts: Sequence[str], more: int = 0) -> Iterator[tuple[int, int]]:
     """Split texts into runs `[first, end)` of about `JOB_CHARACTERS`; a longer text is a run of its own."""
     first, weight = 0, 0
     for place, text in enumerate(texts):
-        if weight and weight + len(text) > JOB_CHARACTERS:
+        if weight and weight + len(text) + more > JOB_CHARACTERS:
             yield first, place
             first, weight = place, 0
-        weight += len(text)
+        weight += len(text) + more
     yield first, len(texts)
 
 

@@ -1,6 +1,7 @@
 """Pairs of texts to ids: equal to the library's own for each kind of tokenizer, cut as it cuts."""
 
 import asyncio
+import threading
 
 import pytest
 import tokenizers
@@ -130,3 +131,25 @@ async def test_a_pair_without_any_token_is_refused(byte_level, read):
     with pytest.raises(BadRequest) as refused:
         await read(copy_of(byte_level), [("a", ""), ("", "")], 64)
     assert refused.value.param == "documents[1]"
+
+
+async def test_a_long_first_side_is_tokenized_once_for_all_of_its_pairs(wordpiece, read, monkeypatch):
+    """Also where which side is longer decides about the odd token, which parts of both do not tell."""
+    seen: list[str] = []
+    body = Tokenizer.body
+    monkeypatch.setattr(Tokenizer, "body", lambda self, text: seen.append(text) or body(self, text))
+    query = "plants " * 5000
+    await read(copy_of(wordpiece), [(query, f"{place} " * 100) for place in range(20)], 64)
+    assert seen.count(query) == 1
+
+
+async def test_a_long_text_that_stands_alone_is_tokenized_off_the_loop(wordpiece, read, monkeypatch):
+    """Its length decides, and not that of the missing second side."""
+    threads: list[str] = []
+    ids = Tokenizer.ids
+    monkeypatch.setattr(
+        Tokenizer, "ids", lambda self, *given: threads.append(threading.current_thread().name) or ids(self, *given)
+    )
+    await read(copy_of(wordpiece), [("plants " * 500, None)], 64)
+    assert len(threads) == 1
+    assert threads[0].startswith("ivy-tokenize")

@@ -130,6 +130,20 @@ async def test_a_pair_is_read_as_one_text_and_ends_as_the_template_does_when_it_
     assert str(len(whole)) in str(refused.value)
 
 
+async def test_a_query_that_fills_all_is_tokenized_once_and_still_ends_as_the_template_does(pool, monkeypatch):
+    text = pair_text_of("{query}|{document}<|im_end|>", None)
+    reader, query, seen = TemplateText(pool, text), "why " * 100, []
+    body = type(pool.tokenizer).body
+    monkeypatch.setattr(type(pool.tokenizer), "body", lambda self, given: seen.append(given) or body(self, given))
+    found = await reader.read([(query, f"because {place}") for place in range(50)], Cut(64, Truncation.END), str)
+    assert {tuple(pair.ids) for pair in found} == {
+        (*body(pool.tokenizer, query)[:63], *body(pool.tokenizer, text.after))
+    }
+    assert sum(len(each) for each in seen) < 2 * len(query)
+    with pytest.raises(ContextTooLong, match=str(len(body(pool.tokenizer, text.whole(query, "x"))))):
+        await reader.read([(query, "x")], Cut(64, Truncation.NONE), str)
+
+
 async def test_a_document_of_its_own_bound_is_shortened_before_it_is_put_into_the_template(pool):
     text = pair_text_of("{query}|{document}.", None)
     [ended] = await TemplateText(pool, text).read([("q", "abcdef")], Cut(99, Truncation.END, 3), str)
