@@ -3,8 +3,7 @@
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.layers.head import Made
-from tulip_rose.rose.output import finish, finite
+from tulip_rose.rose.layers.head import Made, made_of
 from tulip_rose.rose.rows.row_module import RowModule
 
 
@@ -16,8 +15,4 @@ class TokensHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        rows = states[part.bounds[:, 0].to(states.device)].float()
-        for module in self._modules:
-            rows = module(rows)
-        good = finite(rows)
-        return Made(finish(rows.masked_fill(~good[:, None], 0.0), part.form), good)
+        return made_of(states[part.bounds[:, 0].to(states.device)].float(), self._modules, part.form)

@@ -10,6 +10,7 @@ from tulip_rose.rose.output import finish, finite
 from tulip_rose.rose.pooling import pool
 from tulip_rose.rose.pooling_words import Poolings
 from tulip_rose.rose.rows.row_module import RowModule
+from tulip_rose.sequence import OutputForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,22 @@ class TorchHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        rows = pool(states, part.spans, self._poolings, batch.positions)
-        good = finite(rows)
-        if self._modules:
-            for module in self._modules:
-                rows = module(rows)
-            good &= finite(rows)
-        rows = rows.masked_fill(~good[:, None], 0.0)
-        return Made(finish(rows, part.form), good)
+        return made_of(pool(states, part.spans, self._poolings, batch.positions), self._modules, part.form)
+
+
+def made_of(rows: Tensor, modules: tuple[RowModule, ...], form: OutputForm) -> Made:
+    """Take rows through modules and give them a form.
+
+    A row counts as broken by what goes into the modules too: a bounded activation can make something finite of it.
+
+    Args:
+        rows: float32 [R, in].
+        modules: one after the other; maybe none.
+        form: what was asked.
+    """
+    good = finite(rows)
+    if modules:
+        for module in modules:
+            rows = module(rows)
+        good &= finite(rows)
+    return Made(finish(rows.masked_fill(~good[:, None], 0.0), form), good)

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.layers.head import Made
-from tulip_rose.rose.output import finish, finite
+from tulip_rose.rose.layers.head import Made, made_of
 from tulip_rose.rose.rows.row_module import RowModule
 
 
@@ -19,11 +18,7 @@ class LastKeptHead:
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
         rows = states[last_kept(batch.token_ids, part.bounds.to(states.device), self._padding)].float()
-        good = finite(rows)
-        for module in self._modules:
-            rows = module(rows)
-        good &= finite(rows)
-        return Made(finish(rows.masked_fill(~good[:, None], 0.0), part.form), good)
+        return made_of(rows, self._modules, part.form)
 
 
 def last_kept(token_ids: Tensor, bounds: Tensor, padding: int) -> Tensor:
