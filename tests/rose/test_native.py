@@ -36,6 +36,19 @@ def test_the_kernels_are_built_wherever_there_is_a_compiler() -> None:
     assert missing("float32") in (None, "the processor has no AVX-512")
 
 
+def test_kernels_of_other_sources_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(library, "digest", lambda: "0123456789abcdef")
+    library.library.cache_clear()
+    try:
+        assert library.library() is None
+        assert "not from these sources" in str(missing("float32"))
+        assert "compiled from other sources" in caplog.text
+    finally:
+        library.library.cache_clear()
+
+
 def test_the_engine_takes_the_kernels_where_the_processor_runs_them(tiny: Path) -> None:
     found = Engine.load(tiny, EngineOptions(dtype="float32")).card.attention_backend
     assert found == ("native" if missing("float32") is None else "torch")

@@ -1,5 +1,6 @@
 """Compiles the kernels: called when the package is built or installed for editing. Uses the standard library alone."""
 
+import hashlib
 import os
 import platform
 import shlex
@@ -24,6 +25,19 @@ class NotBuiltError(Exception):
     """There will be no kernels here; says why."""
 
 
+def sources() -> list[Path]:
+    """Everything that the kernels are made of, in a fixed order."""
+    return sorted([*HERE.glob("*.cpp"), *HERE.glob("*.h")])
+
+
+def digest() -> str:
+    """Of the sources, as hex; what is compiled bears it."""
+    whole = hashlib.sha256()
+    for path in sources():
+        whole.update(f"{path.name}\n".encode() + path.read_bytes())
+    return whole.hexdigest()[:16]
+
+
 def build() -> Path:
     """Compile into `TARGET`, unless it is newer than its sources.
 
@@ -32,8 +46,8 @@ def build() -> Path:
     """
     if platform.system() != "Linux" or platform.machine() not in ("x86_64", "AMD64"):
         raise NotBuiltError(f"they are for Linux on x86-64, this is {platform.system()} on {platform.machine()}")
-    sources = [Path(__file__), *HERE.glob("*.cpp"), *HERE.glob("*.h")]
-    if not TARGET.exists() or TARGET.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+    newest = max(path.stat().st_mtime for path in (Path(__file__), *sources()))
+    if not TARGET.exists() or TARGET.stat().st_mtime < newest:
         _compile(_compiler())
     return TARGET
 
@@ -50,7 +64,7 @@ def _compile(compiler: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         objects = [str(Path(folder) / f"{unit}.o") for unit in _UNITS]
         for (unit, flags), made in zip(_UNITS.items(), objects, strict=True):
-            _run([*compiler, *_FLAGS, *flags, "-c", str(HERE / unit), "-o", made])
+            _run([*compiler, *_FLAGS, *flags, f'-DROSE_SOURCES="{digest()}"', "-c", str(HERE / unit), "-o", made])
         whole = Path(folder) / TARGET.name
         _run([*compiler, "-shared", "-pthread", *objects, "-o", str(whole)])
         # Beside the target first: a process that has the old file mapped keeps it, and nobody sees half a file.

@@ -1,6 +1,9 @@
-// What this processor can do. Compiled without any instruction set beyond the base, so that it may be asked anywhere.
+// What this processor can do, and which sources the kernels were made of. Compiled without any instruction set beyond the base, so that it may be asked anywhere.
 
 extern "C" {
+
+// As `build.digest` makes it: whoever calls with other structures than these would be misunderstood in silence.
+const char* rose_sources() { return ROSE_SOURCES; }
 
 // Bit 0: AVX-512 (F, BW, DQ, VL) with FMA. Bit 1: bfloat16 products (AVX512_BF16).
 int rose_cpu() {

@@ -5,13 +5,16 @@ alive.
 """
 
 import ctypes
-from ctypes import POINTER, Structure, byref, c_float, c_int, c_long, c_void_p
+import logging
+from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_long, c_void_p
 from functools import cache
 from typing import Any
 
-from tulip_rose.rose.native.build import TARGET
+from tulip_rose.rose.native.build import TARGET, digest, sources
 
 _WIDE, _BFLOAT16 = 1, 2
+
+log = logging.getLogger(__name__)
 
 
 class Layer(Structure):
@@ -95,12 +98,23 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+def _made_of(loaded: ctypes.CDLL) -> str | None:
+    told = getattr(loaded, "rose_sources", None)
+    if told is None:
+        return None
+    told.restype = c_char_p
+    return str(told().decode())
+
+
 @cache
 def library() -> ctypes.CDLL | None:
-    """The kernels; None where they were not built."""
+    """The kernels; None where they were not built, or from other sources than those beside them."""
     if not TARGET.exists():
         return None
     loaded = ctypes.CDLL(str(TARGET))
+    if sources() and _made_of(loaded) != digest():
+        log.warning("%s was compiled from other sources and is not used: install the package again", TARGET)
+        return None
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
@@ -111,7 +125,7 @@ def missing(dtype: str) -> str | None:
     """Why they cannot run here in float32 or bfloat16; None where they can."""
     kernels = library()
     if kernels is None:
-        return "not built: there was no C++ compiler when the package was installed, or not Linux on x86-64"
+        return "not built, or not from these sources: it takes a C++ compiler at install, and Linux on x86-64"
     features = int(kernels.rose_cpu())
     if not features & _WIDE:
         return "the processor has no AVX-512"
