@@ -69,6 +69,24 @@ def test_weights_of_a_span_do_not_depend_on_the_size_of_pieces(
     np.testing.assert_allclose(rows(made), torch.stack(pooled).numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize("tokens", [1, 4, 7])
+def test_no_more_logits_are_made_at_a_time_than_a_piece_has(
+    vocabulary: tuple[VocabularyHead, Tensor], tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, plain = [], VocabularyHead.__call__
+
+    def counted(head: VocabularyHead, states: Tensor) -> Tensor:
+        made.append(states.shape[0])
+        return plain(head, states)
+
+    monkeypatch.setattr(VocabularyHead, "__call__", counted)
+    batch = batch_of(random_ids())
+    states = torch.randn(batch.ragged.tokens, HIDDEN)
+    SpladeHead(vocabulary[0], Splade(sums=False, twice=False), tokens * TERMS)(states, batch.parts[0], batch)
+    assert max(made) <= tokens
+    assert sum(made) == sum(end - begin for begin, end in spans(batch.parts[0]))
+
+
 def test_a_state_that_is_not_finite_fails_the_rows_that_see_it_alone(vocabulary: tuple[VocabularyHead, Tensor]) -> None:
     batch = batch_of(random_ids())
     part = batch.parts[0]

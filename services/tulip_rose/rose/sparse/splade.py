@@ -6,6 +6,7 @@ time and pooled at once, so that memory depends on neither the batch nor the len
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -76,13 +77,12 @@ class SpladeHead:
             yield Group(begin, min(step, group.count - first), group.length)
 
     def _pooled(self, states: Tensor, spans: Group) -> Tensor:
-        """Pool spans; one that is longer than a piece is taken run by run."""
+        """Pool spans; those that are longer than a piece are taken run by run."""
         tokens = states[spans.begin : spans.end].view(spans.count, spans.length, -1)
-        pooled: Tensor | None = None
-        for begin in range(0, spans.length, self._tokens):
-            run = tokens[:, begin : begin + self._tokens]
-            logits = self._vocabulary(run.reshape(-1, states.shape[1])).view(*run.shape[:2], -1)
-            found = self._splade.of_tokens(logits)
-            pooled = found if pooled is None else self._splade.joined(pooled, found)
-        assert pooled is not None, "a span has a token"  # noqa: S101 - the law of spans, for the type checker
-        return pooled
+        runs = tokens.split(self._tokens, dim=1)
+        return reduce(self._splade.joined, map(self._of_run, runs))
+
+    def _of_run(self, tokens: Tensor) -> Tensor:
+        """Pool states [R, length, H] of the same tokens of R spans."""
+        logits = self._vocabulary(tokens.reshape(-1, tokens.shape[2]))
+        return self._splade.of_tokens(logits.view(*tokens.shape[:2], -1))
