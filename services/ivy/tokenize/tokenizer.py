@@ -12,6 +12,7 @@ from pathlib import Path
 import tokenizers
 
 from ivy.errors import ConfigError
+from ivy.tokenize.lower import lower_where_asked
 from ivy.tokenize.native.choice import Choice, choose
 from ivy.tokenize.pair import PairTemplate, pair_template_of
 from ivy.tokenize.prefixes import keep_whole
@@ -80,7 +81,7 @@ class Tokenizer:
                 its first word.
 
         Raises:
-            ConfigError: it is not there, or is no tokenizer.
+            ConfigError: it is not there, or is no tokenizer, or what the model says of lower-casing is wrong.
         """
         path = folder / "tokenizer.json"
         if not path.is_file():
@@ -89,6 +90,7 @@ class Tokenizer:
             inner = tokenizers.Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception, whatever is wrong
             raise ConfigError(f"--model: {path} is not a tokenizer: {error}") from None
+        lower_where_asked(inner, folder)
         keep_whole(inner, prefixes)
         return cls(inner, choose(inner))
 
