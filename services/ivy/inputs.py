@@ -45,8 +45,10 @@ class Inputs:
         Raises:
             BadRequest: the model leaves its prompt out of one half of its vector, which spans cannot say.
         """
+        if not prompt or self._include_prompt:
+            return True
         kinds = set(pooling.split("+"))
-        if not prompt or self._include_prompt or kinds <= BY_PLACE:
+        if kinds <= BY_PLACE:
             return True
         if kinds & BY_PLACE:
             raise BadRequest(f"the model pools {pooling} and leaves prompts out, so it takes no prompt here")
