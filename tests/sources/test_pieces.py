@@ -31,6 +31,10 @@ from trellis_operator.sources.sigv4 import Credentials, Signer
         "config_sentence_transformers.json",
         "model.safetensors.index.json",
         "1_Pooling/config.json",
+        "chat_template.jinja",
+        "artifact.metadata",
+        "sparse_linear.safetensors",
+        "colbert_linear.safetensors",
     ],
 )
 def test_small_files_of_a_model_belong_to_every_part(path: str) -> None:
@@ -54,6 +58,8 @@ def test_weights_belong_to_the_whole_alone(path: str) -> None:
         ".gitattributes",
         "onnx/config.json",
         "adapter.safetensors",
+        "1_Pooling/chat_template.jinja",
+        "other.jinja",
         "model.fp16.safetensors",
         "../config.json",
         "/config.json",
@@ -66,6 +72,12 @@ def test_weights_belong_to_the_whole_alone(path: str) -> None:
 )
 def test_pickles_code_and_names_that_lead_elsewhere_are_never_wanted(path: str) -> None:
     assert not wanted(Part.ALL)(path)
+
+
+def test_layers_beside_a_model_are_no_model() -> None:
+    files = tuple(RemoteFile(path, 10, None) for path in ("config.json", "sparse_linear.safetensors"))
+    with pytest.raises(FetchError, match=r"no model\.safetensors"):
+        check(Listing(revision="", files=files, left_out=()), Part.ALL, "bucket")
 
 
 @given(st.text(alphabet="./\\\0 a1_P", max_size=12).map(lambda text: f"{text}.json"))

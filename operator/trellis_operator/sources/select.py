@@ -18,7 +18,9 @@ MAX_SMALL_BYTES = 512 * 2**20
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]*"
 _MODULE = r"[0-9]+_[A-Za-z][A-Za-z0-9]*"
 """What sentence-transformers calls the folders of a model's modules, e.g. `1_Pooling`."""
-_SMALL = re.compile(rf"({_MODULE}/)?{_NAME}\.(json|txt)")
+_BESIDE = r"chat_template\.jinja|artifact\.metadata|(sparse|colbert)_linear\.safetensors"
+"""A reranker's template, ColBERT's settings, and the two layers of bge-m3: gateways look at them too."""
+_SMALL = re.compile(rf"({_MODULE}/)?{_NAME}\.(json|txt)|{_BESIDE}")
 _WEIGHTS = re.compile(rf"({_MODULE}/)?model(-[0-9]+-of-[0-9]+)?\.safetensors")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
