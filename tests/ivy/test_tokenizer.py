@@ -32,8 +32,14 @@ texts = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def tokenizer(minilm):
-    return Tokenizer.load(minilm)
+def windowed(minilm):
+    """A tokenizer without the compiled one: the library reads windows of long texts."""
+    return Tokenizer(tokenizers.Tokenizer.from_file(str(minilm / "tokenizer.json")))
+
+
+@pytest.fixture(scope="module", params=["compiled", "windowed"])
+def tokenizer(request, minilm):
+    return Tokenizer.load(minilm) if request.param == "compiled" else request.getfixturevalue("windowed")
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +109,7 @@ def test_a_megabyte_is_cut_to_the_ids_of_the_whole(tokenizer, reference, text, t
 
 
 @pytest.mark.usefixtures("real_windows")
-def test_of_a_megabyte_that_is_cut_only_a_small_part_is_tokenized(tokenizer, monkeypatch):
+def test_of_a_megabyte_that_is_cut_only_a_small_part_is_tokenized(windowed, monkeypatch):
     seen = []
     own = window.Window._sure_ids
     monkeypatch.setattr(
@@ -112,7 +118,7 @@ def test_of_a_megabyte_that_is_cut_only_a_small_part_is_tokenized(tokenizer, mon
     monkeypatch.setattr(window, "whole_ids", lambda inner, text: pytest.fail("the whole text was tokenized"))
     for text in ("several words of a text " * 45_000, "中文" * 150_000):
         for truncation in SIDES:
-            tokenizer.ids(text, 256, truncation)
+            windowed.ids(text, 256, truncation)
     assert max(seen) <= 8_000
 
 
@@ -127,7 +133,7 @@ def test_a_text_that_must_not_be_cut_is_refused_with_its_whole_length(tokenizer,
 
 
 @pytest.mark.usefixtures("real_windows")
-def test_of_a_megabyte_that_is_refused_only_parts_are_in_memory_at_a_time(tokenizer, monkeypatch):
+def test_of_a_megabyte_that_is_refused_only_parts_are_in_memory_at_a_time(windowed, monkeypatch):
     seen = []
 
     class Part(window._Part):
@@ -137,7 +143,7 @@ def test_of_a_megabyte_that_is_refused_only_parts_are_in_memory_at_a_time(tokeni
 
     monkeypatch.setattr(window, "_Part", Part)
     with pytest.raises(TooLong) as refused:
-        tokenizer.ids("word " * 200_000, 256, Truncation.NONE)
+        windowed.ids("word " * 200_000, 256, Truncation.NONE)
     assert refused.value.tokens == 200_002
     assert max(seen) == window.PART_CHARACTERS
 

@@ -36,12 +36,18 @@ class Choice:
 
 
 def choose(inner: tokenizers.Tokenizer) -> Choice:
-    """Build the compiled tokenizer of a model, and see that it gives the ids that the library gives."""
+    """Build the compiled tokenizer of a model, and see that it gives the ids that the library gives.
+
+    Args:
+        inner: the library's; its cutting and padding are switched off.
+    """
+    inner.no_truncation()
+    inner.no_padding()
     compiled = library()
     if compiled is None:
         return _refused(Fallback.NOT_BUILT, "there was no C++ compiler when the package was installed")
     try:
-        encoder = _built(compiled, inner)
+        encoder = built(compiled, inner)
     except Unsupported as error:
         return _refused(Fallback.UNSUPPORTED, str(error))
     wrong = different(encoder, inner)
@@ -50,7 +56,12 @@ def choose(inner: tokenizers.Tokenizer) -> Choice:
     return Choice(encoder)
 
 
-def _built(compiled: Library, inner: tokenizers.Tokenizer) -> Encoder:
+def built(compiled: Library, inner: tokenizers.Tokenizer) -> Encoder:
+    """Build the compiled tokenizer of a model, unchecked.
+
+    Raises:
+        Unsupported: the model's tokenizer is of another kind.
+    """
     spec = read_pipeline(json.loads(inner.to_str()))
     if isinstance(spec, WordPieceSpec):
         return Encoder(compiled, wordpiece_machine(compiled, spec), BertCharacters(inner).block)
