@@ -29,7 +29,9 @@ def put(body: Body, path: str, value: Any) -> Body:
     return body
 
 
-@pytest.mark.parametrize("name", ["minilm.yaml", "full.yaml", "reranker.yaml"])
+@pytest.mark.parametrize(
+    "name", ["minilm.yaml", "full.yaml", "reranker.yaml", "late-chunking.yaml", "qwen3-embedding.yaml", "bge-m3.yaml"]
+)
 def test_every_example_is_valid(examples: Path, name: str) -> None:
     assert validate(read_manifest(examples / name))["kind"] == "EmbeddingModel"
 
