@@ -2,7 +2,8 @@
 
 Vectors of int8 are held against those of the reference made int8 by the same rule, so that what is compared is the
 model and not the rule. In bfloat16 the weights themselves are rounded, which moves Spearman by 0.001 in the reference
-too: there it is held against the reference in bfloat16, and more loosely against that in float32.
+too: there it is held against the reference in bfloat16, and more loosely against that in float32. Of near ties it
+changes some, for better and for worse: the nDCG of so few queries may move by as much as chance makes of that.
 """
 
 import json
@@ -172,7 +173,7 @@ def test_finds_and_compares_as_well_in_bfloat16(case: Case, tell: Callable[..., 
     reference, rounded = case.task.quality(case.reference), case.task.quality(case.rounded())
     served = case.task.quality(case.served(tmp_path / "rules", "--dtype", "bfloat16")["float"])
     tell(case, reference=reference, rounded=rounded, served=served)
-    assert abs(served.ndcg - reference.ndcg) <= NEAR
+    assert abs(served.ndcg - reference.ndcg) <= NEAR + served.chance(reference)
     assert abs(served.spearman - rounded.spearman) <= NEAR
     assert abs(served.spearman - reference.spearman) <= ROUNDED
 
@@ -182,5 +183,5 @@ def test_another_pooling_would_be_seen(case: Case, tell: Callable[..., None], tm
     wrong = case.task.quality(case.served(tmp_path / "rules", pooling="cls")["float"])
     right = case.task.quality(case.reference)
     tell(case, wrong=wrong, right=right)
-    assert right.ndcg - wrong.ndcg > 10 * NEAR
+    assert right.ndcg - wrong.ndcg > 10 * NEAR + wrong.chance(right)
     assert abs(right.spearman - wrong.spearman) > 10 * NEAR

@@ -1,7 +1,7 @@
 """How good vectors are for what they are for: finding (nDCG@10) and comparing (Spearman). Never knows who made them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,12 @@ class Vectors:
 
 @dataclass(frozen=True)
 class Quality:
-    """Both are better the nearer to 1."""
+    """Better the nearer to 1."""
 
+    gains: NDArray[np.float64] = field(repr=False)
+    """nDCG of ten places, of each title that looks for its body and each body that looks for its title."""
     ndcg: float
-    """Of ten places, over titles that look for their bodies and bodies that look for their titles."""
+    """Their mean."""
     spearman: float
     """Between the cosines of texts and how alike people find them."""
 
@@ -36,13 +38,18 @@ class Quality:
         """The larger of the two differences."""
         return max(abs(self.ndcg - other.ndcg), abs(self.spearman - other.spearman))
 
+    def chance(self, other: "Quality") -> float:
+        """How far the means of the gains may be apart by the choice of queries: two standard errors."""
+        return float(2 * np.std(self.gains - other.gains) / np.sqrt(self.gains.size))
+
 
 def quality(vectors: Vectors, alike: NDArray[np.float64]) -> Quality:
     """Measure vectors by their cosines; `alike` is [N, N] of `news`."""
     found = _cosines(vectors.titles, vectors.bodies)
     news = _cosines(vectors.news, vectors.news)
     once = np.triu_indices(len(alike), 1)
-    return Quality(float(np.mean([_ndcg(found), _ndcg(found.T)])), float(spearmanr(news[once], alike[once])[0]))
+    gains = np.concatenate([_gains(found), _gains(found.T)])
+    return Quality(gains, float(gains.mean()), float(spearmanr(news[once], alike[once])[0]))
 
 
 def int8(rows: Rows) -> Rows:
@@ -58,7 +65,7 @@ def _cosines(a: Rows, b: Rows) -> NDArray[np.float64]:
     return cosines
 
 
-def _ndcg(scores: NDArray[np.float64]) -> float:
+def _gains(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of queries (rows) whose one right answer is the column of the same number; a tie counts against it."""
     before = (scores >= scores.diagonal()[:, None]).sum(axis=1) - 1
-    return float(np.where(before < _PLACES, 1 / np.log2(before + 2), 0).mean())
+    return np.where(before < _PLACES, 1 / np.log2(before + 2), 0.0)

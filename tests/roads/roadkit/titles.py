@@ -4,7 +4,7 @@ from zlib import crc32
 
 from bench.corpora import descriptions
 
-_LETTERS = 250
+_LETTERS = 160
 _SHORTEST = 80
 
 
