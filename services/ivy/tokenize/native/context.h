@@ -23,7 +23,15 @@ struct Best {
     int32_t node;  // Of the trie, where that piece ends; -1: it is unknown.
 };
 
+// A piece that begins at a known place: where it ends, and the node of the trie.
+struct Edge {
+    int32_t end;
+    int32_t node;
+};
+
 struct Context {
+    static constexpr size_t FEW = 1 << 18;
+
     State state = State::SURE;
     std::vector<int32_t> ids;
     std::vector<int32_t> missing;
@@ -32,8 +40,17 @@ struct Context {
     std::string normal;
     std::string marked;
     std::vector<Best> path;
+    std::vector<Edge> edges;
 
     bool sure() const { return state == State::SURE; }
+
+    // Gives back what only an endless word needs.
+    void settle() {
+        if (path.capacity() <= FEW) return;
+        path = {};
+        normal = {};
+        marked = {};
+    }
 };
 
 inline Span span_of(const std::string& text) {

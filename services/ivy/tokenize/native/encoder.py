@@ -12,12 +12,14 @@ from ivy.tokenize.native.pipeline import AddedToken, UnigramSpec, Unsupported, W
 
 MOST_BLOCKS = 16
 """Blocks of code points that are asked for one text, half a millisecond each: nobody shall wait for more of them."""
+ROOM = 1024
+"""Ids that are copied out at once; of more the address must be asked for."""
 UNKNOWN_PENALTY = 10.0
 """How far the score of an unknown code point lies below that of the least likely piece."""
 
 
 class Encoder:
-    """One model's machine, and the contexts of the threads that use it."""
+    """One model's machine, and the desks of the threads that use it."""
 
     def __init__(self, library: door.Library, machine: int, block: Callable[[int], Block]) -> None:
         """Take over a machine.
@@ -30,7 +32,8 @@ class Encoder:
         self._library = library
         self._machine = machine
         self._block = block
-        self._idle: list[int] = []
+        self._held, self._free = library.held.ivy_encode, library.free.ivy_encode
+        self._idle: list[_Desk] = []
         weakref.finalize(self, _forget, library, machine, self._idle)
         self._tell(0)
 
@@ -43,32 +46,28 @@ class Encoder:
             at_start: which end.
         """
         raw = text.encode()
-        context = self._idle.pop() if self._idle else self._library.held.ivy_context()
+        desk = self._idle.pop() if self._idle else _Desk(self._library, self._machine)
         try:
-            count = self._encode(context, raw, -1 if wanted is None else wanted, at_start)
-            if count == door.UNSURE:
-                return None
-            found = array("i")
-            found.frombytes(string_at(self._library.held.ivy_ids(context), 4 * count) if count else b"")
-            return found
+            count = self._encode(desk.address, raw, -1 if wanted is None else wanted, at_start)
+            return None if count == door.UNSURE else desk.ids(count)
         finally:
-            self._idle.append(context)
+            self._idle.append(desk)
 
-    def _encode(self, context: int, raw: bytes, wanted: int, at_start: bool) -> int:
-        functions = self._library.held if len(raw) <= door.HELD_BYTES else self._library.free
+    def _encode(self, desk: int, raw: bytes, wanted: int, at_start: bool) -> int:
+        encode = self._held if len(raw) <= door.HELD_BYTES else self._free
         while True:
-            count: int = functions.ivy_encode(self._machine, context, raw, len(raw), wanted, at_start)
+            count: int = encode(desk, raw, len(raw), wanted, at_start)
             if count != door.MISSING:
                 return count
-            numbers = self._missing(context)
+            numbers = self._missing(desk)
             for number in numbers[:MOST_BLOCKS]:
                 self._tell(number)
             if len(numbers) > MOST_BLOCKS:
                 return door.UNSURE
 
-    def _missing(self, context: int) -> list[int]:
+    def _missing(self, desk: int) -> list[int]:
         address = c_void_p()
-        count = self._library.held.ivy_missing(context, byref(address))
+        count = self._library.held.ivy_missing(desk, byref(address))
         return list((c_int32 * count).from_address(address.value or 0))
 
     def _tell(self, number: int) -> None:
@@ -103,6 +102,25 @@ def unigram_machine(library: door.Library, spec: UnigramSpec) -> int:
     return _built(library.free.ivy_unigram, pieces, spec.added, byref(rules), _span(charsmap))
 
 
+class _Desk:
+    """What one thread works with at a time, and room for the ids of all but long texts."""
+
+    __slots__ = ("_library", "_room", "address")
+
+    def __init__(self, library: door.Library, machine: int) -> None:
+        self._library = library
+        self._room = array("i", bytes(4 * ROOM))
+        self.address: int = library.held.ivy_desk(machine, self._room.buffer_info()[0], ROOM)
+
+    def ids(self, count: int) -> "array[int]":
+        """The ids of the last text."""
+        if count <= ROOM:
+            return self._room[:count]
+        found = array("i")
+        found.frombytes(string_at(self._library.held.ivy_ids(self.address), 4 * count))
+        return found
+
+
 class _Texts:
     """Texts with ids and scores, and the memory that they are in."""
 
@@ -128,7 +146,7 @@ def _span(buffer: Array[c_char]) -> door.Span:
     return door.Span(addressof(buffer), addressof(buffer) + len(buffer) - 1)
 
 
-def _forget(library: door.Library, machine: int, contexts: Sequence[int]) -> None:
-    for context in contexts:
-        library.held.ivy_forget_context(context)
+def _forget(library: door.Library, machine: int, desks: Sequence[_Desk]) -> None:
+    for desk in desks:
+        library.held.ivy_forget_desk(desk.address)
     library.held.ivy_forget(machine)

@@ -44,10 +44,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ivy_wordpiece": (c_void_p, (POINTER(Pieces), POINTER(Pieces), c_char_p, POINTER(WordPieceRules))),
     "ivy_unigram": (c_void_p, (POINTER(Pieces), POINTER(Pieces), c_char_p, POINTER(UnigramRules), Span)),
     "ivy_forget": (None, (c_void_p,)),
-    "ivy_context": (c_void_p, ()),
-    "ivy_forget_context": (None, (c_void_p,)),
+    "ivy_desk": (c_void_p, (c_void_p, c_void_p, c_long)),
+    "ivy_forget_desk": (None, (c_void_p,)),
     "ivy_tell": (None, (c_void_p, c_uint32, c_char_p, c_void_p, c_char_p)),
-    "ivy_encode": (c_long, (c_void_p, c_void_p, c_char_p, c_long, c_long, c_int)),
+    "ivy_encode": (c_long, (c_void_p, c_char_p, c_long, c_long, c_int)),
     "ivy_ids": (c_void_p, (c_void_p,)),
     "ivy_missing": (c_long, (c_void_p, POINTER(c_void_p))),
 }

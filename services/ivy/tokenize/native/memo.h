@@ -3,9 +3,8 @@
 
 #include <cstdint>
 #include <cstring>
-#include <utility>
-#include <vector>
 
+#include "pages.h"
 #include "text.h"
 
 namespace ivy {
@@ -30,6 +29,12 @@ class Memo {
     Memo() : slots_(SLOTS) {}
 
     static bool fits(size_t size) { return size <= LONGEST; }
+
+    // Begins to bring in what `find` will look at.
+    void prepare(uint64_t hash) const {
+        __builtin_prefetch(&slots_[place(hash)]);
+        __builtin_prefetch(&slots_[place(hash) ^ 1]);
+    }
 
     // The slot of a word that fits, or null.
     const Slot* find(Span word, uint64_t hash) {
@@ -64,7 +69,7 @@ class Memo {
     }
 
    private:
-    static constexpr size_t SLOTS = 1 << 15;
+    static constexpr size_t SLOTS = 1 << 17;
     static constexpr uint64_t ODD = 0xD6E8FEB86659FD93u;
 
     static constexpr size_t padded(size_t size) { return (size + 3) & ~size_t{3}; }
@@ -88,7 +93,7 @@ class Memo {
         return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
     }
 
-    std::vector<Slot> slots_;
+    Paged<Slot> slots_;
 };
 
 }  // namespace ivy

@@ -1,7 +1,8 @@
-// The door for ctypes: a machine for each model, a context for each thread that works.
+// The door for ctypes: a machine for each model, a desk for each thread that works with it.
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +23,13 @@ struct Machine {
     Added added;
     std::unique_ptr<WordPiece> wordpiece;
     std::unique_ptr<Unigram> unigram;
+};
+
+struct Desk {
+    const Machine* machine;
+    int32_t* room;
+    long size;
+    Context context;
 };
 
 template <class Model>
@@ -71,6 +79,13 @@ long encode(const Model& model, const Characters& characters, const Added& added
     return MISSING;
 }
 
+long encode(const Machine& machine, Context& context, Span text, long wanted, bool at_start) {
+    if (machine.wordpiece)
+        return encode(*machine.wordpiece, machine.wordpiece->characters, machine.added, context, text, wanted, at_start);
+    const Unigram& unigram = *machine.unigram;
+    return encode(unigram, unigram.graphemes.characters, machine.added, context, text, wanted, at_start);
+}
+
 Added added_of(const Vocabulary& tokens, const uint8_t* strips) {
     std::vector<AddedToken> found;
     for (int32_t place = 0; place < tokens.count; ++place) {
@@ -108,9 +123,10 @@ void* ivy_unigram(const ivy::Vocabulary* pieces, const ivy::Vocabulary* added, c
 
 void ivy_forget(ivy::Machine* machine) { delete machine; }
 
-ivy::Context* ivy_context() { return new ivy::Context; }
+// `room` takes the ids of a text that has at most `size` of them.
+ivy::Desk* ivy_desk(const ivy::Machine* machine, int32_t* room, long size) { return new ivy::Desk{machine, room, size, {}}; }
 
-void ivy_forget_context(ivy::Context* context) { delete context; }
+void ivy_forget_desk(ivy::Desk* desk) { delete desk; }
 
 // Tells what a block of code points becomes; a Unigram finds the texts itself.
 void ivy_tell(ivy::Machine* machine, uint32_t block, const uint8_t* kinds, const int32_t* sizes, const uint8_t* texts) {
@@ -123,22 +139,25 @@ void ivy_tell(ivy::Machine* machine, uint32_t block, const uint8_t* kinds, const
     }
 }
 
-// How many ids are in the context then: all of the text, or at least `wanted` of one end of it. UNSURE: the rules do
-// not say. MISSING: blocks must be told first, whose numbers are in the context.
-long ivy_encode(const ivy::Machine* machine, ivy::Context* context, const uint8_t* text, long size, long wanted,
-                int at_start) {
-    const ivy::Span span{text, text + size};
-    if (machine->wordpiece)
-        return ivy::encode(*machine->wordpiece, machine->wordpiece->characters, machine->added, *context, span, wanted,
-                           at_start != 0);
-    return ivy::encode(*machine->unigram, machine->unigram->graphemes.characters, machine->added, *context, span,
-                       wanted, at_start != 0);
+// How many ids there are then, in the room or, if it is too small, at the desk: all of the text, or at least `wanted` of
+// one end of it. UNSURE: the rules do not say. MISSING: blocks must be told first, whose numbers are at the desk.
+long ivy_encode(ivy::Desk* desk, const uint8_t* text, long size, long wanted, int at_start) {
+    try {
+        const ivy::Span span{text, text + size};
+        const long count = ivy::encode(*desk->machine, desk->context, span, wanted, at_start != 0);
+        if (count > 0 && count <= desk->size)
+            std::memcpy(desk->room, desk->context.ids.data(), sizeof(int32_t) * static_cast<size_t>(count));
+        desk->context.settle();
+        return count;
+    } catch (const std::bad_alloc&) {
+        return ivy::UNSURE;
+    }
 }
 
-const int32_t* ivy_ids(const ivy::Context* context) { return context->ids.data(); }
+const int32_t* ivy_ids(const ivy::Desk* desk) { return desk->context.ids.data(); }
 
-long ivy_missing(const ivy::Context* context, const int32_t** numbers) {
-    *numbers = context->missing.data();
-    return static_cast<long>(context->missing.size());
+long ivy_missing(const ivy::Desk* desk, const int32_t** numbers) {
+    *numbers = desk->context.missing.data();
+    return static_cast<long>(desk->context.missing.size());
 }
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "pages.h"
 #include "text.h"
 
 namespace ivy {
@@ -45,6 +46,14 @@ class Trie {
         for (const Byte* at = text.begin; at < text.end && node != NOWHERE; ++at) node = step(node, *at);
         return node;
     }
+    // Begin to bring in what a step reads, and what is known of the piece that ends in a node.
+    void prepare(int32_t node, Byte byte) const { __builtin_prefetch(&units_[(units_[node] >> BASE) + byte]); }
+    void prepare_piece(int32_t node) const {
+        __builtin_prefetch(&scores_[node]);
+        __builtin_prefetch(&ids_[node]);
+    }
+    // Bytes of the longest piece.
+    size_t depth() const { return depth_; }
     // Whether a piece ends in a node; its id and its score.
     bool ends(int32_t node) const { return units_[node] & END; }
     int32_t id(int32_t node) const { return ids_[node]; }
@@ -72,9 +81,10 @@ class Trie {
 
     // Places the pieces [first, last), which share their first `depth` bytes, below `node`.
     void build(int32_t node, int32_t first, int32_t last, size_t depth) {
+        depth_ = std::max(depth_, depth);
         for (; first < last && vocabulary_.piece(order_[first]).size() == depth; ++first) {
-            units_[node] |= END;
             ids_[node] = vocabulary_.ids[order_[first]];
+            units_[node] |= END;
             scores_[node] = vocabulary_.scores[order_[first]];
         }
         std::vector<Child> children;
@@ -114,17 +124,18 @@ class Trie {
     void grow(size_t size) {
         if (size > MOST) throw std::length_error("a vocabulary");
         units_.resize(size, FREE);
-        ids_.resize(size, -1);
-        scores_.resize(size, 0.0);
+        scores_.resize(size);
+        ids_.resize(size);
         based_.resize(size, false);
     }
 
     Vocabulary vocabulary_;  // Its arrays are the caller's, and gone after construction.
     std::vector<int32_t> order_;
     std::vector<bool> based_;
-    std::vector<uint32_t> units_;
-    std::vector<int32_t> ids_;
-    std::vector<double> scores_;
+    Paged<uint32_t> units_;
+    Paged<double> scores_;  // Of the pieces that end in nodes.
+    Paged<int32_t> ids_;
+    size_t depth_ = 0;
     int32_t free_ = ALPHABET + 1;
 };
 

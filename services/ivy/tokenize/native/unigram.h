@@ -5,18 +5,17 @@
 #pragma once
 
 #include <array>
-#include <limits>
 #include <string>
 
+#include "ahead.h"
 #include "context.h"
 #include "graphemes.h"
-#include "trie.h"
+#include "lattice.h"
 
 namespace ivy {
 
 struct UnigramRules {
-    int32_t unknown;
-    double unknown_score;
+    Unknown unknown;
     int32_t words_only;  // Spaces of every kind part words, and leave no token.
     int32_t no_trailing;  // Spaces at the end leave no token.
 };
@@ -26,7 +25,7 @@ class Unigram {
     Graphemes graphemes;
 
     Unigram(const Vocabulary& vocabulary, Span charsmap, const UnigramRules& rules)
-        : graphemes(charsmap), trie_(vocabulary), rules_(rules), marked_(trie_.walk(Trie::ROOT, {MARK, MARK + 3})) {}
+        : graphemes(charsmap), lattice_(vocabulary, rules.unknown), rules_(rules) {}
 
     // To be called when the block of ASCII is told.
     void know_ascii() {
@@ -41,54 +40,63 @@ class Unigram {
     // Appends the ids of a section: all of them, or at least `wanted` in all.
     void section(Context& context, Span text, size_t wanted) const {
         Ending ending = Ending::NOTHING;
-        Cut cut{text.begin, context.ids.size()};
-        for (const Byte* at = text.begin; at < text.end && context.ids.size() < wanted;) {
-            if (separates_[*at]) {
-                ending = Ending::SPACE;
-                ++at;
-                continue;
-            }
-            const Span raw = next_word({at, text.end});
-            at = raw.end;
-            if (!word(context, raw, ending)) {
-                if (!context.sure()) return;
-                context.ids.resize(cut.count);
-                at = end_of_trouble(context, {at, text.end});
-                whole(context, {cut.at, at});
-                if (at == text.end) return;
-                ending = Ending::INK;
-            }
-            if (ending == Ending::INK) cut = {at, context.ids.size()};
-        }
-        if (ending == Ending::SPACE && context.ids.size() < wanted && leaves_trailing()) pieces(context, {});
+        while (!text.empty() && context.ids.size() < wanted && context.sure())
+            text.begin = words(context, text, wanted, ending);
+        if (ending == Ending::SPACE && context.ids.size() < wanted && leaves_trailing()) lattice_.append(context, {});
     }
 
    private:
-    static constexpr Byte MARK[3] = {0xE2, 0x96, 0x81};  // U+2581 stands for a space.
-
     // After a word that stands alone and ends in ink: what follows begins with a space, and knows nothing of the word.
     struct Cut {
         const Byte* at;
         size_t count;
     };
 
-    bool leaves_trailing() const { return !rules_.words_only && !rules_.no_trailing; }
-
-    // The word that a text begins with.
-    Span next_word(Span text) const {
-        const Byte* at = text.begin;
-        while (at < text.end && !separates_[*at]) ++at;
-        return {text.begin, at};
+    // Appends the ids of words up to the first that does not stand alone, and those of what is around it. Gives where
+    // to go on.
+    const Byte* words(Context& context, Span text, size_t wanted, Ending& ending) const {
+        Cut cut{text.begin, context.ids.size()};
+        const auto scan = [this](const Byte* at, const Byte* end, Item& item) { return item_at(at, end, item); };
+        Ahead ahead(context.memo, text, scan);
+        for (Item item; context.ids.size() < wanted && ahead.next(item);) {
+            if (item.note == SPACED) ending = Ending::SPACE;
+            if (item.raw.empty()) continue;
+            if (!word(context, item.raw, item.hash, ending)) {
+                context.ids.resize(cut.count);
+                const Byte* end = end_of_trouble(context, {item.raw.end, text.end});
+                whole(context, {cut.at, end});
+                ending = end == text.end ? Ending::NOTHING : Ending::INK;
+                return end;
+            }
+            if (ending == Ending::INK) cut = {item.raw.end, context.ids.size()};
+        }
+        return text.end;
     }
+
+    static constexpr int32_t SPACED = 1;
+
+    // Separators and the word after them.
+    const Byte* item_at(const Byte* at, const Byte* end, Item& item) const {
+        item.note = separates_[*at] ? SPACED : 0;
+        while (at < end && separates_[*at]) ++at;
+        item.raw.begin = at;
+        while (at < end && !separates_[*at]) ++at;
+        item.raw.end = at;
+        return at;
+    }
+
+    bool leaves_trailing() const { return !rules_.words_only && !rules_.no_trailing; }
 
     // The next cut after a word that does not stand alone, or the end of the text.
     const Byte* end_of_trouble(Context& context, Span text) const {
         const size_t count = context.ids.size();
-        for (const Byte* at = text.begin; at < text.end;) {
-            const Span raw = next_word({at, text.end});
-            at = raw.empty() ? at + 1 : raw.end;
+        for (const Byte* at = text.begin; at < text.end && context.sure();) {
+            Item item;
+            at = item_at(at, text.end, item);
+            const Span raw = item.raw;
+            if (raw.empty()) break;
             Ending ending = Ending::NOTHING;
-            const bool alone = !raw.empty() && word(context, raw, ending);
+            const bool alone = word(context, raw, Memo::fits(raw.size()) ? Memo::hash(raw) : 0, ending);
             context.ids.resize(count);
             if (!context.sure()) return text.end;
             if (alone && ending == Ending::INK) return at;
@@ -97,9 +105,8 @@ class Unigram {
     }
 
     // False: its ids are not sure, or depend on what is around it.
-    bool word(Context& context, Span raw, Ending& ending) const {
+    bool word(Context& context, Span raw, uint64_t hash, Ending& ending) const {
         const bool fits = Memo::fits(raw.size());
-        const uint64_t hash = fits ? Memo::hash(raw) : 0;
         if (const Memo::Slot* slot = fits ? context.memo.find(raw, hash) : nullptr) {
             context.ids.insert(context.ids.end(), slot->ids(), slot->ids() + slot->count);
             if (slot->ending != Ending::NOTHING) ending = slot->ending;
@@ -109,7 +116,7 @@ class Unigram {
         const size_t first = context.ids.size();
         const Span normal = span_of(context.normal);
         const Ending own = normal.empty() ? Ending::NOTHING : normal.end[-1] == ' ' ? Ending::SPACE : Ending::INK;
-        split(normal, [&](Span one) { pieces(context, one); });
+        split(normal, [&](Span one) { lattice_.append(context, one); });
         if (fits) context.memo.keep(raw, hash, context.ids.data() + first, context.ids.size() - first, own);
         if (own != Ending::NOTHING) ending = own;
         return true;
@@ -161,7 +168,7 @@ class Unigram {
         const Span line = span_of(all);
         for (const Byte *at = line.begin + 3, *begin = at;; at += length_of(*at)) {
             if (at < line.end && !begins_with_mark({at, line.end})) continue;
-            pieces(context, {begin, at});
+            lattice_.append(context, {begin, at});
             if (at == line.end) return;
             begin = at + 3;
         }
@@ -169,64 +176,8 @@ class Unigram {
 
     static bool begins_with_mark(Span text) { return text.size() >= 3 && !std::memcmp(text.begin, MARK, 3); }
 
-    // The best pieces of a mark and the text after it.
-    void pieces(Context& context, Span text) const {
-        const int32_t size = static_cast<int32_t>(text.size()) + 3;
-        context.path.assign(static_cast<size_t>(size) + 1, {0.0, -1, -1});
-        Best* path = context.path.data();
-        spread(path, 0, 3, {marked_, 3}, text);
-        for (int32_t at = 3; at < size;) {
-            const Byte* begin = text.begin + at - 3;
-            const int32_t next = at + length_of(*begin);
-            spread(path, at, next, {Trie::ROOT, at}, {begin, text.end});
-            at = next;
-        }
-        back(context, size);
-    }
-
-    // How far a piece has been read.
-    struct Reader {
-        int32_t node;
-        int32_t at;
-    };
-
-    // Offers all pieces that begin at `from`, the shorter ones first. Where the code point up to `single` is no piece
-    // of its own, it is unknown.
-    void spread(Best* path, int32_t from, int32_t single, Reader reader, Span rest) const {
-        const double before = path[from].score;
-        bool known = false;
-        for (const Byte* next = rest.begin; reader.node != Trie::NOWHERE; ++reader.at) {
-            if (trie_.ends(reader.node) && reader.at > from) {
-                offer(path[reader.at], {trie_.score(reader.node) + before, from, reader.node});
-                known |= reader.at == single;
-            }
-            if (next == rest.end) break;
-            reader.node = trie_.step(reader.node, *next++);
-        }
-        if (!known) offer(path[single], {rules_.unknown_score + before, from, -1});
-    }
-
-    // Of two equal ones the first stays.
-    static void offer(Best& best, const Best& other) {
-        if (best.from < 0 || other.score > best.score) best = other;
-    }
-
-    // Appends the ids of the best path; what is unknown in a row is one token.
-    void back(Context& context, int32_t size) const {
-        const auto first = static_cast<std::ptrdiff_t>(context.ids.size());
-        bool unknown = false;
-        for (int32_t at = size; at > 0; at = context.path[static_cast<size_t>(at)].from) {
-            const int32_t node = context.path[static_cast<size_t>(at)].node;
-            const int32_t id = node < 0 ? rules_.unknown : trie_.id(node);
-            if (id != rules_.unknown || !unknown) context.ids.push_back(id);
-            unknown = id == rules_.unknown;
-        }
-        std::reverse(context.ids.begin() + first, context.ids.end());
-    }
-
-    Trie trie_;
+    Lattice lattice_;
     UnigramRules rules_;
-    int32_t marked_;
     std::array<bool, 256> separates_{};
 };
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <string>
 
+#include "ahead.h"
 #include "characters.h"
 #include "context.h"
 #include "trie.h"
@@ -42,32 +43,37 @@ class WordPiece {
 
     // Appends the ids of a section: all of them, or at least `wanted` in all.
     void section(Context& context, Span text, size_t wanted) const {
-        const Byte* at = text.begin;
-        while (at < text.end && context.ids.size() < wanted && context.sure()) {
-            const Byte role = roles_[*at];
-            if (role == WORD) {
-                const Byte* begin = at;
-                do ++at;
-                while (at < text.end && roles_[*at] == WORD);
-                word(context, {begin, at});
-                continue;
-            }
-            if (role == MARK) context.ids.push_back(marks_[*at]);
-            ++at;
+        const auto scan = [this](const Byte* at, const Byte* end, Item& item) { return item_at(at, end, item); };
+        Ahead ahead(context.memo, text, scan);
+        for (Item item; context.ids.size() < wanted && context.sure() && ahead.next(item);) {
+            if (!item.raw.empty()) word(context, item.raw, item.hash);
+            else if (item.note != NO_MARK) context.ids.push_back(item.note);
         }
     }
 
    private:
     enum Role : Byte { WORD, SEPARATOR, MARK };
+    static constexpr int32_t NO_MARK = -1;
+
+    // A word, or a mark whose id is the note.
+    const Byte* item_at(const Byte* at, const Byte* end, Item& item) const {
+        while (at < end && roles_[*at] == SEPARATOR) ++at;
+        item.raw = {at, at};
+        item.note = NO_MARK;
+        if (at == end) return at;
+        if (roles_[*at] == MARK) item.note = marks_[*at];
+        else while (at + 1 < end && roles_[at[1]] == WORD) ++at;
+        item.raw.end = item.note == NO_MARK ? at + 1 : at;
+        return at + 1;
+    }
 
     int32_t mark(const Byte* at) const {
         const int32_t node = trie_.step(Trie::ROOT, *at);
         return node != Trie::NOWHERE && trie_.ends(node) ? trie_.id(node) : unknown_;
     }
 
-    void word(Context& context, Span raw) const {
+    void word(Context& context, Span raw, uint64_t hash) const {
         if (!Memo::fits(raw.size())) return read(context, raw);
-        const uint64_t hash = Memo::hash(raw);
         if (const Memo::Slot* slot = context.memo.find(raw, hash)) {
             context.ids.insert(context.ids.end(), slot->ids(), slot->ids() + slot->count);
             return;
