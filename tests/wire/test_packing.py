@@ -37,7 +37,15 @@ def spanned(draw: st.DrawFn) -> tuple[list[int], list[tuple[tuple[int, int], ...
 @given(st.lists(st.lists(st.integers(0, 255), min_size=1, max_size=9), min_size=1, max_size=9))
 def test_token_types_come_back_as_they_were(sequences: list[list[int]]) -> None:
     found = unpack_types(pack_types(sequences), [len(types) for types in sequences])
-    assert [types.tolist() for types in found if types is not None] == sequences
+    zeros = [[0] * len(types) for types in sequences]
+    assert [
+        [0] * len(own) if types is None else types.tolist() for types, own in zip(found, sequences, strict=True)
+    ] == (sequences)
+    assert (pack_types(sequences) == b"") == (sequences == zeros)
+
+
+def test_token_types_may_come_as_bytes_or_arrays() -> None:
+    assert pack_types([b"\0\1", np.array([1, 0], dtype=np.uint8), [2]]) == b"\0\1\1\0\2"
 
 
 def test_no_token_types_at_all_are_none_to_tell() -> None:

@@ -20,7 +20,7 @@ Direction = Annotated[
     Literal["left", "right", "Left", "Right"],
     Meta(description="Which side of a long text is cut off; `right` by default."),
 ]
-RawScores = Annotated[bool, Meta(description="Whether scores are given before the model's activation.")]
+RawScores = Annotated[bool, Meta(description="Whether scores are given before the model's activation.")] | None
 CHOICES = {"truncate": "none, start, end, true, false", "truncation_direction": "left, right"}
 """What an error says of a field whose values can be counted."""
 

@@ -93,7 +93,7 @@ def parse(body: bytes, max_inputs: int) -> PredictRequest:
             name.format,
             name.format,
             truncation,
-            is_raw=asked.raw_scores,
+            is_raw=bool(asked.raw_scores),
             is_search=False,
             wants_labels=True,
         ),

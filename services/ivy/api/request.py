@@ -51,6 +51,8 @@ class EmbeddingsRequest:
     """None: as the model is configured."""
     max_tokens: int | None = None
     """The longest input that the caller wants read; None: the longest that the model reads."""
+    instead: str = "'end' or 'start'"
+    """What `truncate` may be for an input that is too long to be taken."""
 
     @property
     def count(self) -> int:
@@ -72,6 +74,8 @@ class DocumentsRequest:
     """What the caller calls the documents."""
     form: Form
     input_type: str | None
+    is_whole: bool = False
+    """Whether a document that does not fit into one window is refused."""
 
     def param(self, document: int, chunk: int) -> str:
         """What an error calls a chunk."""

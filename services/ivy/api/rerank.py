@@ -3,7 +3,7 @@
 Knows no server and no model.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -37,7 +37,7 @@ class RerankBody(Struct, frozen=True):
     documents: Annotated[list[str | RerankDocument], Meta(description=_RANKED, extra_json_schema={"minItems": 1})]
     model: Annotated[str, Meta(description="A served name.")] | None = None
     top_n: TopN | None = None
-    return_documents: Annotated[bool, Meta(description="Whether each result has its document in it.")] = False
+    return_documents: Annotated[bool, Meta(description="Whether each result has its document in it.")] | None = False
     raw_scores: RawScores = False
     truncate: Truncate | None = None
     max_tokens_per_doc: (
@@ -54,9 +54,14 @@ class TeiRerankBody(Struct, frozen=True):
     query: Query
     texts: Annotated[list[str], Meta(description=_RANKED, extra_json_schema={"minItems": 1})]
     raw_scores: RawScores = False
-    return_text: Annotated[bool, Meta(description="Whether each rank has its text in it.")] = False
+    model: Annotated[str, Meta(description="A served name.")] | None = None
+    return_text: Annotated[bool, Meta(description="Whether each rank has its text in it.")] | None = False
     truncate: Truncate | None = None
     truncation_direction: Direction | None = None
+
+
+_OWN, _TEI = "Jina and Cohere", "text-embeddings-inference"
+_NAMES: dict[type[Struct], str] = {RerankBody: _OWN, TeiRerankBody: _TEI}
 
 
 class RerankResult(Struct, frozen=True, omit_defaults=True):
@@ -136,20 +141,22 @@ def parse(body: bytes, max_inputs: int) -> RerankRequest:
         BadRequest: it is no JSON, has no shape that is known, or a field is missing or has a wrong type or value.
         TooManyInputs: there are more documents than `max_inputs`.
     """
-    fields = decoded(body, _ANY, {}).keys()
+    fields = {name for name, value in decoded(body, _ANY, {}).items() if bytes(value) != b"null"}
     if ("documents" in fields) == ("texts" in fields):
         raise _neither(fields)
     if "texts" in fields:
+        _no_others(fields, TeiRerankBody, RerankBody)
         tei = decoded(body, _TEI_BODY, _CHOICES)
         asked = PairsRequest(
-            None,
+            tei.model,
             _pairs(tei.query, tei.texts, "texts", max_inputs),
             lambda _: "query",
             "texts[{}]".format,
             truncation_to(tei.truncate, tei.truncation_direction),
-            is_raw=tei.raw_scores,
+            is_raw=bool(tei.raw_scores),
         )
-        return RerankRequest(asked, tei.texts, True, None, tei.return_text)
+        return RerankRequest(asked, tei.texts, True, None, bool(tei.return_text))
+    _no_others(fields, RerankBody, TeiRerankBody)
     own = decoded(body, _BODY, _CHOICES)
     texts = [each if isinstance(each, str) else each.text for each in own.documents]
     asked = PairsRequest(
@@ -159,9 +166,9 @@ def parse(body: bytes, max_inputs: int) -> RerankRequest:
         "documents[{}]".format,
         truncation_to(own.truncate, None),
         own.max_tokens_per_doc,
-        is_raw=own.raw_scores,
+        is_raw=bool(own.raw_scores),
     )
-    return RerankRequest(asked, texts, False, own.top_n, own.return_documents)
+    return RerankRequest(asked, texts, False, own.top_n, bool(own.return_documents))
 
 
 def _pairs(query: str, texts: Sequence[str], field: str, max_inputs: int) -> list[tuple[str, str | None]]:
@@ -171,12 +178,29 @@ def _pairs(query: str, texts: Sequence[str], field: str, max_inputs: int) -> lis
     return [(query, text) for text in texts]
 
 
-def _neither(fields: Iterable[str]) -> BadRequest:
+def _no_others(present: Set[str], shape: type[Struct], other: type[Struct]) -> None:
+    """Check that a body of one shape asks for nothing in the words of the other one.
+
+    Raises:
+        BadRequest: it does.
+    """
+    strange = [name for name in other.__struct_fields__ if name in present and name not in shape.__struct_fields__]
+    if strange:
+        raise BadRequest(
+            f"{strange[0]} is of the body of {_NAMES[other]}, this one is of {_NAMES[shape]}", param=strange[0]
+        )
+
+
+def _neither(present: Set[str]) -> BadRequest:
     """A body that has both marks or none: named is the shape of which it has more fields."""
-    present = set(fields)
     if {"documents", "texts"} <= present:
         return BadRequest(
             "documents (Jina, Cohere) and texts (text-embeddings-inference) are both there", param="texts"
+        )
+    if "inputs" in present and "query" not in present:
+        return BadRequest(
+            "query is missing, and texts or documents: a body with inputs is nearest to that of /predict",
+            param="inputs",
         )
     own, tei = (len(present & set(kind.__struct_fields__)) for kind in (RerankBody, TeiRerankBody))
     if tei > own:

@@ -92,7 +92,7 @@ def parse(body: bytes, max_inputs: int) -> PairsRequest:
         lambda index: first.format(0 if is_one else index),
         second.format,
         truncation_to(asked.truncate, None),
-        is_raw=asked.raw_scores,
+        is_raw=bool(asked.raw_scores),
         is_search=False,
     )
 

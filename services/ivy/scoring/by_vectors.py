@@ -62,7 +62,8 @@ class ByVectors:
         of_first = left.vectors[VectorKind.FLOAT32][queries.places]
         of_second = right.vectors[VectorKind.FLOAT32][documents.places]
         values = np.einsum("ij,ij->i", of_first, of_second, dtype=np.float64)
-        return Alike(values.astype(np.float32)[:, None], left.tokens + right.tokens)
+        # The vectors are of unit norm as float32 can tell, so that a product may lie a little past 1.
+        return Alike(np.clip(values, -1, 1).astype(np.float32)[:, None], left.tokens + right.tokens)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 Knows no engine and no HTTP.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
 
-from ivy.errors import BadRequest
+from ivy.errors import BadRequest, ContextTooLong
 from ivy.inputs import about
 from ivy.scoring.pair_text import PairText
 from ivy.scoring.request import Cut, Texts
@@ -16,19 +17,35 @@ from ivy.tokenize.tokenizer import Tokenizer, TooLong
 from ivy.tokenize.truncation import Truncation
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What errors call the texts of the pair at an index."""
+
+    first: Callable[[int], str]
+    second: Callable[[int], str]
+
+
+class NoRoom(Exception):  # noqa: N818 (a reader turns it into an error of the API, which names the text)
+    """A first text of `tokens` tokens, with all that the model reads besides: nothing is left for the second one."""
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__(tokens)
+        self.tokens = tokens
+
+
 class PairReader(Protocol):
     """What tokenizes pairs for one model."""
 
-    async def read(self, pairs: Sequence[Texts], cut: Cut, param: Callable[[int], str]) -> list[Pair]:
+    async def read(self, pairs: Sequence[Texts], cut: Cut, names: Names) -> list[Pair]:
         """Tokenize pairs, in their order.
 
         Args:
             pairs: their texts.
             cut: how long one may be.
-            param: what an error calls the pair at an index.
+            names: what an error calls the texts of a pair.
 
         Raises:
-            ContextTooLong: one of them is too long, and nothing may be cut.
+            ContextTooLong: one of them is too long and nothing may be cut, or its first text leaves no room at all.
             BadRequest: one of them has no token at all, or is no pair where the model needs one.
         """
 
@@ -49,7 +66,7 @@ class SpecialTokens:
         """See `PairReader`."""
         return about(pair[0], self._prompt) + about(pair[1] or "", "")
 
-    async def read(self, pairs: Sequence[Texts], cut: Cut, param: Callable[[int], str]) -> list[Pair]:
+    async def read(self, pairs: Sequence[Texts], cut: Cut, names: Names) -> list[Pair]:
         """See `PairReader`."""
         sides = _Sides(self._pool.tokenizer, self._template, cut, with_types=self._with_types)
         firsts = list(dict.fromkeys(first for first, second in pairs if second is not None))
@@ -61,9 +78,11 @@ class SpecialTokens:
             try:
                 made = sides.single(text) if second is None else sides.pair(self._prompt + first, ids[first], second)
             except TooLong as error:
-                raise too_long(error, cut.limit, param(index)) from None
+                raise too_long(error, cut.limit, names.second(index)) from None
+            except NoRoom as error:
+                raise no_room(error, cut.limit, names.first(index)) from None
             if not made.ids:
-                raise BadRequest(NOTHING_IN_IT, param=param(index))
+                raise BadRequest(NOTHING_IN_IT, param=names.second(index))
             return made
 
         texts = [self._prompt + first if second is None else second for first, second in pairs]
@@ -94,18 +113,27 @@ class _Sides:
 
         Raises:
             TooLong: it is too long, and nothing may be cut.
+            NoRoom: the first text is too long by itself and may not be cut, or nothing of the second one could stay.
         """
         wanted = self._cut.document_tokens or self._room
         second = self._bounded(self._tokenizer.part(second_text, wanted, self._cut.truncation))
         if len(first) + len(second) > self._room:
             if self._cut.truncation is Truncation.NONE:
-                raise TooLong(len(first) + len(second) + self._template.size)
+                self._refuse(first, second)
             if self._room % 2 and min(len(first), len(second)) >= self._room:
                 # The odd token goes to the longer side, and which one that is, parts of them do not tell.
                 first = self._whole_first(first_text)
                 second = self._bounded(self._tokenizer.body(second_text))
-            first, second = cut_pair(first, second, self._room, self._cut.truncation)
+            whole, (first, second) = second, cut_pair(first, second, self._room, self._cut.truncation)
+            if whole and not second:
+                raise NoRoom(len(self._whole_first(first_text)) + self._template.size)
         return self._template.around(first, second, with_types=self._with_types)
+
+    def _refuse(self, first: Sequence[int], second: Sequence[int]) -> NoReturn:
+        """Blame the text that is to blame."""
+        if len(first) >= self._room:
+            raise NoRoom(len(first) + self._template.size)
+        raise TooLong(len(first) + len(second) + self._template.size)
 
     def _whole_first(self, text: str) -> Sequence[int]:
         """All ids of a first side: found once, however many pairs it is in."""
@@ -133,38 +161,44 @@ class TemplateText:
         """See `PairReader`."""
         return about(self._text.whole(pair[0], pair[1] or ""), "")
 
-    async def read(self, pairs: Sequence[Texts], cut: Cut, param: Callable[[int], str]) -> list[Pair]:
+    async def read(self, pairs: Sequence[Texts], cut: Cut, names: Names) -> list[Pair]:
         """See `PairReader`."""
         heads = {query: self._text.head(query) for query, _ in pairs}
         found = await self._pool.each(list(heads.values()), lambda text, _: self._pool.tokenizer.body(text))
         ids = dict(zip(heads, found, strict=True))
+        self._check(pairs, ids, cut, names)
 
         def one(document: str, index: int) -> Pair:
-            query, second = pairs[index]
-            if second is None:
-                raise BadRequest("this model reads pairs of texts, this is one text", param=param(index))
+            query = pairs[index][0]
             try:
                 return Pair(self._ids(query, ids[query], document, cut))
             except TooLong as error:
-                raise too_long(error, cut.limit, param(index)) from None
+                raise too_long(error, cut.limit, names.second(index)) from None
 
-        read = [len(head) for query, head in heads.items() if len(ids[query]) < cut.limit]
-        return await self._pool.each([document or "" for _, document in pairs], one, more=max(read, default=0))
+        longest = max(map(len, heads.values()), default=0)
+        return await self._pool.each([document or "" for _, document in pairs], one, more=longest)
+
+    def _check(self, pairs: Sequence[Texts], heads: Mapping[str, Sequence[int]], cut: Cut, names: Names) -> None:
+        """Check that each is a pair whose document can be read at all: what stands around it is never cut."""
+        for index, (query, document) in enumerate(pairs):
+            if document is None:
+                raise BadRequest("this model reads pairs of texts, this is one text", param=names.second(index))
+            size = len(heads[query]) + len(self._ending)
+            if size >= cut.limit:
+                raise no_room(NoRoom(size), cut.limit, names.first(index))
 
     def _ids(self, query: str, head: Sequence[int], document: str, cut: Cut) -> Sequence[int]:
         tokenizer = self._pool.tokenizer
         document = self._shortened(document, cut)
-        # A query that fills all of it leaves nothing to read of any document: it is not tokenized for each of them.
-        is_full = len(head) >= cut.limit
-        ids = head if is_full else tokenizer.part(self._text.whole(query, document), cut.limit, cut.truncation)
-        if not is_full and len(ids) <= cut.limit:
+        ids = tokenizer.part(self._text.whole(query, document), cut.limit, cut.truncation)
+        if len(ids) <= cut.limit:
             return ids
-        kept = cut.limit - len(head) - len(self._ending)
         if cut.truncation is Truncation.NONE:
-            raise TooLong(len(head) + len(tokenizer.body(document)) + len(self._ending) if is_full else len(ids))
-        if cut.truncation is Truncation.START and kept > 0:
+            raise TooLong(len(ids))
+        if cut.truncation is Truncation.START:
+            kept = cut.limit - len(head) - len(self._ending)
             return [*head, *tokenizer.body(document)[-kept:], *self._ending]
-        return [*ids[: max(cut.limit - len(self._ending), 0)], *self._ending]
+        return [*ids[: cut.limit - len(self._ending)], *self._ending]
 
     def _shortened(self, document: str, cut: Cut) -> str:
         """As much of a document as its own bound allows."""
@@ -176,3 +210,12 @@ class TemplateText:
         if cut.truncation is Truncation.START:
             return document[tokens[-cut.document_tokens].begin :]
         return document[: tokens[cut.document_tokens - 1].end]
+
+
+def no_room(error: NoRoom, limit: int, param: str) -> ContextTooLong:
+    """The error of the API for a first text that leaves nothing for the second one."""
+    return ContextTooLong(
+        f"{param} has {error.tokens} tokens with what the model reads besides the texts, of {limit} that it reads in "
+        "all: no room is left for the other text; shorten it",
+        param=param,
+    )

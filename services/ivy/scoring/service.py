@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from trellis_wire.v1 import embedding_pb2 as pb
-from trellis_wire.v1.packing import PackingError, pack_ids, unpack_rows
+from trellis_wire.v1.packing import PackingError, pack_ids, pack_types, unpack_rows
 
 from ivy.admission import Admission
 from ivy.calls import Call, Calls
+from ivy.checks import routes_of
 from ivy.chunks import Chunk, merge
 from ivy.client.card import Card
 from ivy.client.engines import Engines
@@ -21,6 +22,7 @@ from ivy.metrics import Metrics
 from ivy.prompts import model_and_role
 from ivy.scoring.by_vectors import ByVectors
 from ivy.scoring.model import ScoringModel
+from ivy.scoring.readers import Names
 from ivy.scoring.request import Cut, PairsRequest, Texts
 from ivy.timing import Timing
 from ivy.tokenize.pair import Pair
@@ -79,7 +81,7 @@ class ScoringService:
         if cards[0].task == "score":
             return await self._by_model(request, cards, timing, deadline)
         if request.wants_labels:
-            raise BadRequest("this model gives vectors and no labels: ask /v1/embeddings, /v1/rerank or /v1/score")
+            raise BadRequest(f"this model embeds and has no labels: {_instead(cards[0])}")
         found = await self._by_vectors.alike(request, self._truncation(request), timing, deadline)
         return Scored(found.values, found.values, (), found.tokens)
 
@@ -106,7 +108,7 @@ class ScoringService:
         bound = self._config.max_queued_tokens or sum(each.max_queued_tokens for each in cards)
         with self._admission.lease(about, bound) as lease:
             began = time.perf_counter()
-            read = await model.reader.read(pairs, cut, lambda index: request.second(_index(request, pairs[index])))
+            read = await model.reader.read(pairs, cut, _names(request, pairs))
             timing.tokenize_s = time.perf_counter() - began
             sizes = [len(pair.ids) for pair in read]
             lease.settle(sum(sizes))
@@ -133,11 +135,10 @@ class ScoringService:
 def request_of(pairs: Sequence[Pair], digest: str) -> pb.EmbedRequest:
     """One chunk of pairs as the engine is asked for it."""
     token_ids, lengths = pack_ids([pair.ids for pair in pairs])
-    types = b"".join(pair.types or bytes(len(pair.ids)) for pair in pairs)
     return pb.EmbedRequest(
         token_ids=token_ids,
         lengths=lengths,
-        token_types=types if any(types) else b"",
+        token_types=pack_types([pair.types or bytes(len(pair.ids)) for pair in pairs]),
         vector_type=pb.VECTOR_TYPE_FLOAT32,
         model_digest=digest,
     )
@@ -159,6 +160,15 @@ def rows_of(chunk: Chunk, asked: pb.EmbedRequest, answer: pb.EmbedResponse, labe
         raise EngineFailed from error
 
 
-def _index(request: PairsRequest, pair: Texts) -> int:
-    """Where a pair comes first."""
-    return request.pairs.index(pair)
+def _instead(card: Card) -> str:
+    """What a model that embeds can be asked for instead of labels."""
+    return "ask /v1/embeddings, /v1/rerank or /v1/score" if "dense" in card.outputs else routes_of(card)
+
+
+def _names(request: PairsRequest, pairs: Sequence[Texts]) -> Names:
+    """What errors call the texts of `pairs`: as where each comes first in the request."""
+
+    def place(index: int) -> int:
+        return request.pairs.index(pairs[index])
+
+    return Names(lambda index: request.first(place(index)), lambda index: request.second(place(index)))

@@ -48,8 +48,9 @@ def unpack_ids(token_ids: bytes, lengths: bytes) -> list[Ids]:
 
 
 def pack_types(sequences: Sequence[NDArray[np.uint8] | Sequence[int]]) -> bytes:
-    """Pack the token types of sequences, one uint8 a token."""
-    return b"".join(np.asarray(types, dtype=np.uint8).tobytes() for types in sequences)
+    """Pack the token types of sequences, one byte a token; nothing where all of them are 0."""
+    types = b"".join(map(bytes, sequences))
+    return types if any(types) else b""
 
 
 def unpack_types(token_types: bytes, lengths: Sequence[int]) -> list[NDArray[np.uint8] | None]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tokenizers
 from ivy.prompts import Prompts
-from ivy.scoring.readers import SpecialTokens
+from ivy.scoring.readers import Names, SpecialTokens
 from ivy.scoring.request import Cut
 from ivy.tokenize.pool import TokenizerPool
 from ivy.tokenize.tokenizer import Tokenizer
@@ -21,6 +21,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import unpack_ids
 
 LIMIT = 64
+NAMES = Names("query[{}]".format, "documents[{}]".format)
 
 
 def values_of(ids, types, labels: int = 1) -> np.ndarray:
@@ -176,7 +177,7 @@ def read():
         pool = TokenizerPool(Tokenizer(inner), 1)
         reader = SpecialTokens(pool, pool.tokenizer.pair_template(), "", with_types=with_types)
         try:
-            return await reader.read(pairs, Cut(limit, truncation, document_tokens), "documents[{}]".format)
+            return await reader.read(pairs, Cut(limit, truncation, document_tokens), NAMES)
         finally:
             pool.close()
 
@@ -186,3 +187,9 @@ def read():
 @pytest.fixture
 def no_prompts() -> Prompts:
     return Prompts({})
+
+
+@pytest.fixture(scope="session")
+def names() -> Names:
+    """What errors call the texts of pairs."""
+    return NAMES

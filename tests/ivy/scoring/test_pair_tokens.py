@@ -56,7 +56,7 @@ async def test_ids_and_types_of_pairs_are_those_of_the_library(inner, read, limi
 @given(
     first=st.lists(st.sampled_from(["plant", "climbs", "on", "frames", "unbelievably"]), max_size=40),
     second=st.lists(st.sampled_from(["plant", "climbs", "on", "frames", "unbelievably"]), max_size=40),
-    limit=st.integers(4, 48),
+    limit=st.integers(5, 48),
     truncation=st.sampled_from([Truncation.END, Truncation.START]),
 )
 @settings(max_examples=60, deadline=None)
@@ -67,12 +67,12 @@ def test_any_pair_is_cut_as_the_library_cuts_it(wordpiece, read_once, first, sec
 
 
 @pytest.fixture(scope="module")
-def read_once(minilm):
+def read_once(minilm, names):
     pool = TokenizerPool(Tokenizer.load(minilm), 1)
     reader = SpecialTokens(pool, pool.tokenizer.pair_template(), "", with_types=True)
 
     def once(pair, limit, truncation):
-        return asyncio.run(reader.read([pair], Cut(limit, truncation), str))[0]
+        return asyncio.run(reader.read([pair], Cut(limit, truncation), names))[0]
 
     yield once
     pool.close()
@@ -104,6 +104,28 @@ async def test_a_pair_that_is_too_long_is_told_its_length(wordpiece, read):
         await read(copy_of(wordpiece), pairs, 64, Truncation.NONE)
     assert "104" in str(refused.value)
     assert refused.value.param == "documents[1]"
+
+
+@pytest.mark.parametrize("first", ["word " * 62, "word " * 100])
+async def test_a_first_text_that_is_too_long_alone_is_the_one_that_is_refused(wordpiece, read, first):
+    with pytest.raises(ContextTooLong, match=str(first.count("word") + 3)) as refused:
+        await read(copy_of(wordpiece), [("plants", "climb"), (first, "climb")], 64, Truncation.NONE)
+    assert refused.value.param == "query[1]"
+
+
+async def test_a_first_text_that_fits_alone_leaves_the_blame_with_the_second_one(wordpiece, read):
+    with pytest.raises(ContextTooLong) as refused:
+        await read(copy_of(wordpiece), [("word " * 60, "climb climb")], 64, Truncation.NONE)
+    assert refused.value.param == "documents[0]"
+
+
+@pytest.mark.parametrize("truncation", [Truncation.END, Truncation.START])
+async def test_a_cut_that_leaves_nothing_of_a_document_is_refused(wordpiece, read, truncation):
+    [kept] = await read(copy_of(wordpiece), [("word word", "climb")], 5, truncation)
+    assert len(kept.ids) == 5
+    with pytest.raises(ContextTooLong, match=r"query\[0\] has 5 tokens.* of 4 .*no room") as refused:
+        await read(copy_of(wordpiece), [("word word", "climb")], 4, truncation)
+    assert refused.value.param == "query[0]"
 
 
 async def test_types_are_left_out_where_the_model_has_none(wordpiece, read):

@@ -87,3 +87,14 @@ async def test_a_long_text_is_cut_on_the_side_that_is_asked_for(labeller, refere
     answer = await labeller.post("/predict", inputs=text, truncate=False)
     assert answer.status == 400
     assert answer.body["error"]["code"] == "context_length_exceeded"
+
+
+async def test_null_is_the_default(labeller):
+    plain = await labeller.post("/predict", inputs="a")
+    answer = await labeller.post("/predict", inputs="a", raw_scores=None, truncate=None, truncation_direction=None)
+    assert (answer.status, answer.body) == (200, plain.body)
+
+
+async def test_a_model_of_labels_advises_the_route_of_labels(labeller):
+    answer = await labeller.post("/embed", inputs="a")
+    assert answer.body["error"]["message"] == "this model gives scores and no vectors: ask /predict"

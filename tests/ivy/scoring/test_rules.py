@@ -69,9 +69,9 @@ def test_an_activation_that_is_not_known_stops_the_start_unless_the_manifest_has
     assert scoring_model_of(folder, rules, no_prompts, pool).activation is Activation.NONE
 
 
-async def test_a_default_prompt_goes_before_the_first_side(scorer_folder, pool, reference):
+async def test_a_default_prompt_goes_before_the_first_side(scorer_folder, pool, reference, names):
     model = scoring_model_of(scorer_folder(), None, Prompts({"query": "find: "}, "query"), pool)
-    [found] = await model.reader.read([("a", "b")], Cut(64, Truncation.END), str)
+    [found] = await model.reader.read([("a", "b")], Cut(64, Truncation.END), names)
     assert list(found.ids) == reference("find: a", "b")[0]
 
 

@@ -110,44 +110,54 @@ def test_a_chat_template_that_cannot_be_rendered_stops_the_start(chat):
         pair_text_from_chat(chat, None, {})
 
 
-async def test_a_pair_is_read_as_one_text_and_ends_as_the_template_does_when_it_is_cut(pool):
+async def test_a_pair_is_read_as_one_text_and_ends_as_the_template_does_when_it_is_cut(pool, names):
     text = pair_text_of(TEMPLATE, "Find it.")
     reader, encode = TemplateText(pool, text), pool.tokenizer.body
     whole = encode(text.whole("why", "because " * 50))
     limit = 200
     pairs = [("why", "because"), ("why", "because " * 50)]
-    short, long = await reader.read(pairs, Cut(limit, Truncation.END), str)
+    short, long = await reader.read(pairs, Cut(limit, Truncation.END), names)
     ending = list(encode("<|im_end|>\n<|im_start|>assistant\n"))
     assert list(short.ids) == list(encode(text.whole("why", "because")))
     assert list(long.ids) == [*whole[: limit - len(ending)], *ending]
-    [from_start] = await reader.read(pairs[1:], Cut(limit, Truncation.START), str)
+    [from_start] = await reader.read(pairs[1:], Cut(limit, Truncation.START), names)
     head = list(encode(text.head("why")))
     kept = limit - len(head) - len(ending)
     assert list(from_start.ids) == [*head, *encode("because " * 50)[-kept:], *ending]
     with pytest.raises(ContextTooLong) as refused:
-        await reader.read(pairs, Cut(limit, Truncation.NONE), "documents[{}]".format)
+        await reader.read(pairs, Cut(limit, Truncation.NONE), names)
     assert refused.value.param == "documents[1]"
     assert str(len(whole)) in str(refused.value)
 
 
-async def test_a_query_that_fills_all_is_tokenized_once_and_still_ends_as_the_template_does(pool, monkeypatch):
+@pytest.mark.parametrize("truncation", [Truncation.END, Truncation.START, Truncation.NONE])
+async def test_a_query_that_leaves_no_room_for_a_document_is_refused_before_any_is_read(
+    pool, names, monkeypatch, truncation
+):
+    """Every document would get one score: that of no document."""
     text = pair_text_of("{query}|{document}<|im_end|>", None)
-    reader, query, seen = TemplateText(pool, text), "why " * 100, []
-    body = type(pool.tokenizer).body
-    monkeypatch.setattr(type(pool.tokenizer), "body", lambda self, given: seen.append(given) or body(self, given))
-    found = await reader.read([(query, f"because {place}") for place in range(50)], Cut(64, Truncation.END), str)
-    assert {tuple(pair.ids) for pair in found} == {
-        (*body(pool.tokenizer, query)[:63], *body(pool.tokenizer, text.after))
-    }
-    assert sum(len(each) for each in seen) < 2 * len(query)
-    with pytest.raises(ContextTooLong, match=str(len(body(pool.tokenizer, text.whole(query, "x"))))):
-        await reader.read([(query, "x")], Cut(64, Truncation.NONE), str)
+    reader, seen = TemplateText(pool, text), []
+    pairs = [("why", "because"), *(("w" * 62, f"because {place}") for place in range(50))]
+    part = type(pool.tokenizer).part
+    monkeypatch.setattr(type(pool.tokenizer), "part", lambda self, *given: seen.append(given) or part(self, *given))
+    with pytest.raises(ContextTooLong, match=r"query\[1\] has 64 tokens.* of 64 .*no room") as refused:
+        await reader.read(pairs, Cut(64, truncation), names)
+    assert refused.value.param == "query[1]"
+    assert seen == []
 
 
-async def test_a_document_of_its_own_bound_is_shortened_before_it_is_put_into_the_template(pool):
+@pytest.mark.parametrize("truncation", [Truncation.END, Truncation.START])
+async def test_a_query_that_leaves_room_for_one_token_of_a_document_is_read_with_it(pool, names, truncation):
+    text = pair_text_of("{query}|{document}<|im_end|>", None)
+    [found] = await TemplateText(pool, text).read([("w" * 61, "xyz")], Cut(64, truncation), names)
+    letter = "x" if truncation is Truncation.END else "z"
+    assert list(found.ids) == list(pool.tokenizer.body("w" * 61 + f"|{letter}<|im_end|>"))
+
+
+async def test_a_document_of_its_own_bound_is_shortened_before_it_is_put_into_the_template(pool, names):
     text = pair_text_of("{query}|{document}.", None)
-    [ended] = await TemplateText(pool, text).read([("q", "abcdef")], Cut(99, Truncation.END, 3), str)
-    [started] = await TemplateText(pool, text).read([("q", "abcdef")], Cut(99, Truncation.START, 3), str)
+    [ended] = await TemplateText(pool, text).read([("q", "abcdef")], Cut(99, Truncation.END, 3), names)
+    [started] = await TemplateText(pool, text).read([("q", "abcdef")], Cut(99, Truncation.START, 3), names)
     assert list(ended.ids) == list(pool.tokenizer.body("q|abc."))
     assert list(started.ids) == list(pool.tokenizer.body("q|def."))
 
@@ -201,4 +211,19 @@ async def test_what_is_served_through_a_template_is_what_the_engine_reads(
     for each in answer.body:
         ids = pool.tokenizer.body(text.whole("why", ["because", ""][each["index"]]))
         assert each["score"] == pytest.approx(values_of(ids, bytes(len(ids)))[0])
+    await engine.stop()
+
+
+@pytest.mark.parametrize("truncate", [None, "end", "start", "none"])
+async def test_a_query_that_fills_what_the_model_reads_is_refused_by_name(serve, ScoringEngine, folder, truncate):
+    engine = await ScoringEngine(limit=128).start()
+    served = await serve(engine, model=folder(), embedding=rules_of({"scoring": {"template": "{query}|{document}."}}))
+    body = {"query": "w" * 126, "documents": ["a", "b"], "truncate": truncate}
+    answer = await served.post("/v1/rerank", **body)
+    assert answer.status == 400, answer.body
+    assert (answer.body["error"]["param"], answer.body["error"]["code"]) == ("query", "context_length_exceeded")
+    answer = await served.post("/v1/score", text_1=["a", "w" * 126], text_2=["b", "c"], truncate=truncate)
+    assert answer.body["error"]["param"] == "text_1[1]"
+    assert engine.calls == []
+    assert (await served.post("/v1/rerank", **{**body, "query": "w" * 125})).status == 200
     await engine.stop()

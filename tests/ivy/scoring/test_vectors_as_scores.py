@@ -57,6 +57,13 @@ async def test_a_text_that_is_too_long_is_named_as_the_caller_calls_it(gateway):
     assert (await gateway.post("/rerank", query=QUERY, texts=texts)).status == 200
 
 
+async def test_no_cosine_is_past_one(gateway):
+    """What float32 calls a unit vector may be a little longer than one."""
+    texts = [f"a bulb {number}" for number in range(200)]
+    answer = await gateway.post("/v1/score", text_1=texts, text_2=texts)
+    assert max(each["score"] for each in answer.body["data"]) == 1
+
+
 async def test_labels_are_for_models_that_have_some(gateway):
     answer = await gateway.post("/predict", inputs="a")
     assert answer.status == 400
