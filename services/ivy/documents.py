@@ -5,9 +5,9 @@ from itertools import pairwise
 from ivy.api.request import DocumentsRequest
 from ivy.client.card import Card
 from ivy.embedding import EmbeddingRules
-from ivy.errors import BadRequest, ConfigError
+from ivy.errors import BadRequest, ConfigError, ContextTooLong
 from ivy.inputs import Inputs, about
-from ivy.layout import Layout, documents
+from ivy.layout import Layout, documents, size
 from ivy.model_files import ModelFacts
 from ivy.pieces import Pieces
 from ivy.tokenize.pool import NOTHING_IN_IT, TokenizerPool
@@ -42,6 +42,7 @@ class Documents:
 
         Raises:
             BadRequest: a chunk has no token at all, or the prompt leaves no room.
+            ContextTooLong: a document is longer than one window, and must be read at once.
         """
         layout = self._layout(prompt, card)
         bodies = await self._pool.bodies([chunk for document in request.documents for chunk in document])
@@ -53,21 +54,31 @@ class Documents:
             if not all(own):
                 place = next(place for place, ids in enumerate(own) if not ids)
                 raise BadRequest(NOTHING_IN_IT, param=request.param(number, place))
+            if request.is_whole and size(own, layout) > layout.max_tokens:
+                raise _too_long(size(own, layout), layout.max_tokens, f"{request.field}[{number}]")
         return documents(chunks, layout)
 
     def _layout(self, prompt: str, card: Card) -> Layout:
         tokenizer = self._pool.tokenizer
-        size = min(card.max_input_tokens, self._windows.tokens or card.max_input_tokens)
-        overlap = size // OVERLAP_SHARE if self._windows.overlap_tokens is None else self._windows.overlap_tokens
-        room = size - tokenizer.template.size
+        longest = min(card.max_input_tokens, self._windows.tokens or card.max_input_tokens)
+        overlap = longest // OVERLAP_SHARE if self._windows.overlap_tokens is None else self._windows.overlap_tokens
+        room = longest - tokenizer.template.size
         return Layout(
             tokenizer.template,
             self._separator,
-            size,
+            longest,
             min(overlap, room - 1),
             tuple(tokenizer.body(prompt)) if prompt else (),
             self._inputs.pools_prompt(card.pooling, prompt),
         )
+
+
+def _too_long(tokens: int, limit: int, param: str) -> ContextTooLong:
+    return ContextTooLong(
+        f"{limit} tokens are read at once, this document has {tokens}; shorten it, or ask for truncate 'chunk', which "
+        "reads it in windows",
+        param=param,
+    )
 
 
 def about_documents(request: DocumentsRequest, prompt: str) -> int:

@@ -31,6 +31,11 @@ class Layout:
         return self.max_tokens - self.template.size
 
 
+def size(document: Sequence[Sequence[int]], layout: Layout) -> int:
+    """Tokens of a document, given as the ids of its chunks, that is read at once."""
+    return len(_joined(document, layout)[0]) + layout.template.size
+
+
 def documents(chunks: Sequence[Sequence[Sequence[int]]], layout: Layout) -> Pieces:
     """Each chunk of each document is one vector, pooled from a pass over all of the document.
 

@@ -159,7 +159,43 @@ async def test_a_prompt_stands_once_before_the_document(serve, engine, body_of):
     assert spans[0] == (0, len(prompt) + 2)
 
 
+@pytest.mark.parametrize(
+    "more", [{"truncate": "none"}, {"truncate": "NONE"}, {"truncate": False}, {"truncation": False}]
+)
+async def test_a_document_that_may_not_be_split_is_refused_by_name(serve, engine, more):
+    rules = EmbeddingRules(late_chunking=True, document_windows=DocumentWindows(tokens=42))
+    gateway = await serve(engine, embedding=rules)
+    assert (await ask(gateway, inputs=[["ivy " * 20, "rose " * 20]], **more)).status == 200
+    assert len(sent(engine)) == 1
+    answer = await ask(gateway, input=[["one"], ["ivy " * 20, "rose " * 21]], **more)
+    error = answer.body["error"]
+    assert (answer.status, error["param"], error["code"]) == (400, "input[1]", "context_length_exceeded")
+    assert "42 tokens are read at once, this document has 43" in error["message"]
+
+
+async def test_a_document_longer_than_the_model_is_refused_where_it_may_not_be_split(late, engine):
+    answer = await ask(late, inputs=[["one"], ["ivy " * 300]], truncate="none")
+    assert (answer.status, answer.body["error"]["param"]) == (400, "inputs[1]")
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize("more", [{}, {"truncate": None}, {"truncate": "chunk"}, {"truncation": None}])
+async def test_a_long_document_is_read_in_windows_where_nobody_says_otherwise(late, engine, more):
+    assert (await ask(late, inputs=[["ivy " * 300]], **more)).status == 200
+    assert len(sent(engine)) == 2
+
+
+@pytest.mark.parametrize(
+    "more", [{"truncate": "end"}, {"truncate": "start"}, {"truncate": True}, {"truncation": True}], ids=str
+)
+async def test_a_cut_of_documents_is_refused_with_a_sentence(late, more):
+    answer = await ask(late, inputs=[["one"]], **more)
+    assert (answer.status, answer.body["error"]["param"]) == (400, next(iter(more)))
+    assert "documents are not cut here" in answer.body["error"]["message"]
+
+
 REFUSED = {
+    "truncate": ({"inputs": [["a"]], "truncate": "middle"},),
     "inputs": ({"inputs": []}, {"input": [["a"]], "inputs": [["a"]]}, {}),
     "inputs[1]": ({"inputs": [["a"], []]},),
     "inputs[1][1]": ({"inputs": [["a"], ["b", ""]]}, {"inputs": [["a"], ["b", " "]]}),

@@ -15,18 +15,23 @@ from numpy.typing import NDArray
 
 from ivy.api import render
 from ivy.api.decode import decoded
-from ivy.api.parse import check_count, form_of, texts_of
+from ivy.api.parse import check_count, form_of, texts_of, truncation_of
 from ivy.api.request import DocumentsRequest
-from ivy.api.types import CHOICES, Embedding, EncodingFormat, OutputDtype, Usage
+from ivy.api.types import CHOICES as TYPES
+from ivy.api.types import Embedding, EncodingFormat, OutputDtype, Usage
 from ivy.api.writing import Writing, writing_of
 from ivy.chunks import MAX_ROWS
 from ivy.errors import BadRequest
+from ivy.tokenize.truncation import Truncation
 
 EXAMPLE = {
     "inputs": [["A trellis is a frame.", "Ivy climbs it."], ["Tulips do not."]],
     "model": "all-minilm-l6-v2",
 }
 """A body that works."""
+
+CHOICES = {**TYPES, "truncate": "none, chunk, false"}
+_CUTS = (Truncation.END, Truncation.START)
 
 Chunks = list[list[str]]
 Size = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Size to cut vectors to; see the model.")]
@@ -48,6 +53,18 @@ class DocumentsBody(Struct, frozen=True):
     dimensions: Size | None = None
     output_dimension: Size | None = None
     input_type: Annotated[str, Meta(description="The role of the documents; see `/v1/embeddings`.")] | None = None
+    truncate: (
+        Annotated[
+            Literal["none", "chunk", "NONE", "CHUNK", "start", "end", "START", "END"] | bool,
+            Meta(
+                description="What happens to a document that is longer than one window: `none` (or false) refuses it, "
+                "`chunk` reads it in windows, which is the default. Refused when `start`, `end` or true: a cut would "
+                "leave chunks without a vector."
+            ),
+        ]
+        | None
+    ) = None
+    truncation: Annotated[bool, Meta(description="`truncate`; read where that is absent.")] | None = None
     enable_auto_chunking: (
         Annotated[bool, Meta(description="Refused when true: chunks are made by the caller.")] | None
     ) = None
@@ -88,6 +105,7 @@ def parse_documents(body: bytes, max_inputs: int) -> tuple[DocumentsRequest, Wri
     documents, field = _documents(asked)
     if asked.enable_auto_chunking:
         raise BadRequest("documents are not split here: send their chunks", param="enable_auto_chunking")
+    is_whole = _is_whole(asked)
     encoding = asked.encoding_format
     if field == "input" and encoding is None and asked.output_dtype is None:
         encoding = "base64_int8"
@@ -100,6 +118,7 @@ def parse_documents(body: bytes, max_inputs: int) -> tuple[DocumentsRequest, Wri
         field=field,
         form=form_of(writing.kind, asked.dimensions, asked.output_dimension, None),
         input_type=asked.input_type,
+        is_whole=is_whole,
     )
     return request, writing
 
@@ -122,6 +141,19 @@ def render_documents(
         yield (b"," if index else b"") + render.dumps(document)
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     yield b'],"model":' + orjson.dumps(model) + b',"usage":' + orjson.dumps(usage) + b"}"
+
+
+def _is_whole(asked: DocumentsBody) -> bool:
+    """Whether a document must be read at once."""
+    field = "truncation" if asked.truncate is None else "truncate"
+    found = truncation_of(asked.truncation if asked.truncate is None else asked.truncate)
+    if found in _CUTS:
+        raise BadRequest(
+            "documents are not cut here, for chunks would be left without a vector: a long one is read in windows, or "
+            "refused where truncate is 'none'",
+            param=field,
+        )
+    return found is Truncation.NONE
 
 
 def _documents(asked: DocumentsBody) -> tuple[Chunks, str]:
