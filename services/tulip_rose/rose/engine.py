@@ -31,7 +31,7 @@ from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.pooling_words import to_manifest
 from tulip_rose.rose.scoring.read import read_scorer
-from tulip_rose.rose.tokenizer_file import check_tokenizer
+from tulip_rose.rose.tokenizer_check import check_tokenizer
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
@@ -71,7 +71,7 @@ class Engine:
                 scorer = read_scorer(path, name, says, options, weights, device.torch_device)
                 outputs = read_outputs(path, name, says, weights, kit, device.torch_device)
                 model = model_type(says, weights, kit, device.torch_device)
-            check_tokenizer(path, model.vocabulary_size)
+            check_tokenizer(path, name, config, model.vocabulary_size)
             if scorer is None:
                 heads = join_heads(path, config, options, model, outputs, kit, device.torch_device)
             else:

@@ -1,42 +1,115 @@
-"""What `tokenizer.json` says that an engine can check: whether it belongs to the model. Ids are made elsewhere.
+"""`tokenizer.json` as far as an engine reads it: its kind, its pieces and its ids. Ids of texts are made elsewhere.
 
-Knows no torch, and no tokenizer.
+Knows no torch, no tokenizer and no model.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.folder import read_object
 
-_FILE = "tokenizer.json"
+FILE = "tokenizer.json"
+
+WORD_PIECE = "WordPiece"
+UNIGRAM = "Unigram"
+BYTE_LEVEL_BPE = "byte-level BPE"
+FALLBACK_BPE = "BPE with byte fallback"
+BPE = "BPE"
 
 
-def check_tokenizer(folder: Path, rows: int) -> None:
-    """Check that each piece of the vocabulary has a row in the table of words.
+@dataclass(frozen=True, slots=True)
+class TokenizerFile:
+    """The file's own JSON; see `of`."""
 
-    Tokens that were added to it are left out: published models have some that no text becomes, beyond their table.
+    values: dict[str, Any]
+    model: dict[str, Any]
 
-    Args:
-        folder: of the model.
-        rows: of the table.
+    @classmethod
+    def of(cls, folder: Path) -> "TokenizerFile | None":
+        """Read the file of a model's folder; None where there is none, or nothing in it says what a text becomes.
 
-    Raises:
-        LoadError: the tokenizer is of a model with a larger table, or the file is not readable.
-    """
-    model = read_object(folder, _FILE).get("model")
-    if not isinstance(model, dict):
-        return
-    longest = _pieces(model.get("vocab"))
-    if longest > rows:
-        raise LoadError(
-            f"{folder / _FILE}: model.vocab has ids up to {longest - 1}, config.json says vocab_size {rows}: "
-            "the tokenizer is that of another model"
+        Raises:
+            LoadError: the file is not readable.
+        """
+        values = read_object(folder, FILE)
+        model = values.get("model")
+        return cls(values, model) if isinstance(model, dict) else None
+
+    @property
+    def kind(self) -> str | None:
+        """What its pieces are: one of the words above, or another that the file has; None where none can be told."""
+        kind = self.model.get("type") or self._untold_kind()
+        if kind != BPE:
+            return kind if isinstance(kind, str) else None
+        if self.model.get("byte_fallback") is True:
+            return FALLBACK_BPE
+        return BYTE_LEVEL_BPE if self._splits_bytes() else BPE
+
+    @property
+    def largest_id(self) -> int:
+        """Of the vocabulary without the tokens that were added to it; -1 where it is empty."""
+        vocabulary = self.model.get("vocab")
+        if isinstance(vocabulary, dict):
+            return max((id for id in vocabulary.values() if isinstance(id, int)), default=-1)
+        return len(vocabulary) - 1 if isinstance(vocabulary, list) else -1
+
+    @property
+    def pieces(self) -> int:
+        """How many there are, added ones included."""
+        own = self.largest_id + 1
+        return own + sum(id >= own for id in self._added().values())
+
+    @property
+    def begins(self) -> bool:
+        """Whether a token is put in front of each text."""
+        return any(_begins(step) for step in _steps(self.values.get("post_processor")))
+
+    def id_of(self, token: str) -> int | None:
+        """The id of a token, added or not; None where there is none."""
+        added = self._added()
+        if token in added:
+            return added[token]
+        vocabulary = self.model.get("vocab")
+        if isinstance(vocabulary, dict):
+            id = vocabulary.get(token)
+            return id if isinstance(id, int) else None
+        pieces = vocabulary if isinstance(vocabulary, list) else []
+        return next(
+            (place for place, piece in enumerate(pieces) if isinstance(piece, list) and piece[:1] == [token]), None
         )
 
+    def _added(self) -> dict[str, int]:
+        added = self.values.get("added_tokens")
+        entries = [each for each in added if isinstance(each, dict)] if isinstance(added, list) else []
+        found = ((each.get("content"), each.get("id")) for each in entries)
+        return {token: id for token, id in found if isinstance(token, str) and isinstance(id, int)}
 
-def _pieces(vocabulary: Any) -> int:
-    """The largest id and one: of WordPiece and BPE a table of ids, of Unigram a list."""
-    if isinstance(vocabulary, dict):
-        return 1 + max((id for id in vocabulary.values() if isinstance(id, int)), default=-1)
-    return len(vocabulary) if isinstance(vocabulary, list) else 0
+    def _untold_kind(self) -> str | None:
+        """Of a file from before kinds were written down: by the key that only one kind has."""
+        if isinstance(self.model.get("vocab"), list):
+            return UNIGRAM
+        if "merges" in self.model:
+            return BPE
+        return WORD_PIECE if "max_input_chars_per_word" in self.model else None
+
+    def _splits_bytes(self) -> bool:
+        parts = (self.values.get(part) for part in ("pre_tokenizer", "decoder"))
+        return any(step.get("type") == "ByteLevel" for part in parts for step in _steps(part))
+
+
+def _steps(part: Any) -> list[dict[str, Any]]:
+    """The steps of a part of the file: itself, or those of a sequence."""
+    if not isinstance(part, dict):
+        return []
+    if part.get("type") != "Sequence":
+        return [part]
+    inner = next((part[key] for key in ("processors", "pretokenizers", "decoders") if key in part), [])
+    return [step for step in inner if isinstance(step, dict)] if isinstance(inner, list) else []
+
+
+def _begins(step: dict[str, Any]) -> bool:
+    if step.get("type") in ("BertProcessing", "RobertaProcessing"):
+        return True
+    single = step.get("single")
+    return isinstance(single, list) and bool(single) and isinstance(single[0], dict) and "SpecialToken" in single[0]

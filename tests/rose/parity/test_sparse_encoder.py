@@ -30,7 +30,7 @@ from tulip_rose.rose.sparse.terms import Terms
 from tulip_rose.rose.sparse.vocabulary import VocabularyHead
 from tulip_rose.sequence import OutputForm, OutputKind, Sequence
 
-SIZES: dict[str, Any] = {"vocab_size": VOCABULARY, "pad_token_id": 0}
+SIZES: dict[str, Any] = {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
 ENCODER = {**SIZES, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
 MODELS: dict[str, tuple[type[PreTrainedModel], Any]] = {
     "bert": (BertForMaskedLM, BertConfig(**ENCODER)),
@@ -38,10 +38,10 @@ MODELS: dict[str, tuple[type[PreTrainedModel], Any]] = {
     "distilbert": (DistilBertForMaskedLM, DistilBertConfig(**SIZES, dim=32, n_layers=2, n_heads=2, hidden_dim=48)),
     "modernbert": (
         ModernBertForMaskedLM,
-        ModernBertConfig(**ENCODER, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3),
+        ModernBertConfig(**ENCODER, cls_token_id=2, sep_token_id=3),
     ),
-    "mpnet": (MPNetForMaskedLM, MPNetConfig(**{**ENCODER, "pad_token_id": 1})),
-    "xlm-roberta": (XLMRobertaForMaskedLM, XLMRobertaConfig(**{**ENCODER, "pad_token_id": 1})),
+    "mpnet": (MPNetForMaskedLM, MPNetConfig(**ENCODER)),
+    "xlm-roberta": (XLMRobertaForMaskedLM, XLMRobertaConfig(**ENCODER)),
 }
 
 

@@ -31,7 +31,9 @@ CONFIG = XLMRobertaConfig(
     num_hidden_layers=2,
     num_attention_heads=2,
     intermediate_size=48,
-    pad_token_id=1,
+    pad_token_id=0,
+    bos_token_id=2,
+    eos_token_id=3,
 )
 KINDS = (OutputKind.DENSE, OutputKind.SPARSE, OutputKind.TOKENS)
 NO_WORDS = [0, 1, 2, 3]

@@ -39,7 +39,8 @@ SIZES: dict[str, Any] = {
     "num_attention_heads": 4,
     "max_position_embeddings": 70,
 }
-IDS = dict.fromkeys(("bos_token_id", "cls_token_id", "eos_token_id", "sep_token_id"), 2) | {"pad_token_id": 0}
+IDS: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+"""Of the tokenizer of the small BERT."""
 SHARED: dict[str, Any] = {"num_key_value_heads": 2, "head_dim": 16}
 WINDOWS: dict[str, Any] = {"sliding_window": 8, "sliding_window_pattern": 2, "use_bidirectional_attention": True}
 DISTIL: dict[str, Any] = {"dim": HIDDEN, "hidden_dim": 96, "n_layers": 2, "n_heads": 4, "vocab_size": VOCABULARY}
@@ -52,23 +53,25 @@ def projected() -> list[nn.Module]:
 
 MODELS: dict[str, tuple[Callable[[], PreTrainedModel], Callable[[], list[nn.Module]]]] = {
     "EmbeddingGemma": (
-        lambda: random_model(Gemma3TextModel, Gemma3TextConfig(**SIZES, **SHARED, **WINDOWS, pad_token_id=0)),
+        lambda: random_model(Gemma3TextModel, Gemma3TextConfig(**SIZES, **SHARED, **WINDOWS, **IDS)),
         projected,
     ),
     "Qwen3-Embedding": (
-        lambda: random_model(Qwen3Model, Qwen3Config(**SIZES, **SHARED, pad_token_id=0)),
+        lambda: random_model(Qwen3Model, Qwen3Config(**SIZES, **SHARED, **IDS)),
         lambda: [Pooling(HIDDEN, "lasttoken"), Normalize()],
     ),
     "gte-modernbert": (
-        lambda: random_model(ModernBertModel, ModernBertConfig(**SIZES, **IDS, local_attention=8)),
+        lambda: random_model(
+            ModernBertModel, ModernBertConfig(**SIZES, **IDS, cls_token_id=2, sep_token_id=3, local_attention=8)
+        ),
         lambda: [Pooling(HIDDEN, "cls")],
     ),
     "bge-m3": (
-        lambda: random_model(XLMRobertaModel, XLMRobertaConfig(**SIZES, type_vocab_size=1, pad_token_id=0)),
+        lambda: random_model(XLMRobertaModel, XLMRobertaConfig(**SIZES, **IDS, type_vocab_size=1)),
         lambda: [Pooling(HIDDEN, "cls"), Normalize()],
     ),
     "all-mpnet": (
-        lambda: random_model(MPNetModel, MPNetConfig(**{**SIZES, "max_position_embeddings": 80}, pad_token_id=1)),
+        lambda: random_model(MPNetModel, MPNetConfig(**{**SIZES, "max_position_embeddings": 80}, **IDS)),
         lambda: [Pooling(HIDDEN), Normalize()],
     ),
     "distiluse": (
