@@ -7,16 +7,17 @@ from ivy.errors import BadRequest, UnknownModel
 
 QUERY = ("query",)
 DOCUMENT = ("document", "passage")
-"""Names under which models keep the prompt of a text to be found, the more usual first."""
+PASSAGE = ("passage", "document")
+"""Names under which models keep the prompt of a text to be found: the one that was asked for first."""
 
 ROLES: dict[str, tuple[str, ...]] = {
     "query": QUERY,
     "search_query": QUERY,
     "retrieval.query": QUERY,
     "document": DOCUMENT,
-    "passage": DOCUMENT,
+    "passage": PASSAGE,
     "search_document": DOCUMENT,
-    "retrieval.passage": DOCUMENT,
+    "retrieval.passage": PASSAGE,
     "classification": ("classification",),
     "clustering": ("clustering",),
 }
@@ -38,8 +39,11 @@ class Prompts:
     default: str | None = None
 
     def of_role(self, role: str) -> str | None:
-        """The text for a role that `ROLES` knows, or None where the model has none."""
-        return next((self.texts[name] for name in ROLES[role] if name in self.texts), None)
+        """The text for a role that `ROLES` knows, or None where the model has none.
+
+        An empty one hides none of another name: sentence-transformers writes an empty `document` where nobody set it.
+        """
+        return next((self.texts[name] for name in ROLES[role] if self.texts.get(name)), None)
 
     def named(self, name: str, param: str) -> str:
         """The text of the prompt `name`.
@@ -67,7 +71,7 @@ class Prompts:
             if input_type is not None:
                 raise BadRequest("input_type and prompt_name are both there: one of them chooses", param="prompt_name")
             return self.named(prompt_name, "prompt_name")
-        if input_type is not None and input_type not in self.texts and input_type.lower() in ROLES:
+        if input_type is not None and not self.texts.get(input_type) and input_type.lower() in ROLES:
             return self.of_role(input_type.lower()) or ""
         if input_type is not None:
             return self.named(input_type, "input_type")

@@ -123,6 +123,33 @@ async def test_the_prompt_that_was_asked_for_goes_before_the_text(serve, engine,
     assert sent(engine) == [ids_of(prompt + "text")]
 
 
+BOTH = {"document": "doc: ", "passage": "passage: "}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "asked", "prompt"),
+    [
+        (BOTH, {"model": "minilm-passage"}, "passage: "),
+        (BOTH, {"input_type": "passage"}, "passage: "),
+        (BOTH, {"input_type": "Passage"}, "passage: "),
+        (BOTH, {"input_type": "retrieval.passage"}, "passage: "),
+        (BOTH, {"input_type": "document"}, "doc: "),
+        (BOTH, {"input_type": "search_document"}, "doc: "),
+        ({"document": "doc: "}, {"model": "minilm-passage"}, "doc: "),
+        ({"document": "doc: "}, {"input_type": "passage"}, "doc: "),
+        ({**BOTH, "document": ""}, {"model": "minilm-passage"}, "passage: "),
+        ({**BOTH, "document": ""}, {"input_type": "passage"}, "passage: "),
+        ({**BOTH, "document": ""}, {"input_type": "search_document"}, "passage: "),
+        ({**BOTH, "document": ""}, {"prompt_name": "document"}, ""),
+        ({"document": ""}, {"input_type": "document"}, ""),
+    ],
+)
+async def test_a_passage_gets_its_own_prompt_however_it_is_asked_for(serve, engine, ids_of, prompts, asked, prompt):
+    gateway = await serve(engine, embedding=EmbeddingRules(prompts=prompts))
+    assert (await gateway.embed(input="text", **asked)).status == 200
+    assert sent(engine) == [ids_of(prompt + "text")]
+
+
 @pytest.mark.parametrize("asked", [{"input_type": "query"}, {"model": "minilm-query"}, {"model": "minilm-passage"}])
 async def test_a_model_without_prompts_takes_the_text_as_it_is(gateway, engine, ids_of, asked):
     assert (await gateway.embed(input="text", **asked)).status == 200
