@@ -76,7 +76,7 @@ class Inputs:
         if truncation is Truncation.CHUNK:
             frame = self._frame(prompt, pools_prompt, limit)
             return self._windowed(await self._pool.bodies(texts), frame, request)
-        inputs = await self._pool.ids(texts, limit, truncation, request.param)
+        inputs = await self._pool.ids(texts, limit, truncation, request.param, request.instead)
         if pools_prompt:
             return whole(inputs)
         own = self._pool.tokenizer.body(prompt)
@@ -93,7 +93,7 @@ class Inputs:
         if truncation is Truncation.CHUNK:
             # Ids are taken as they are: nothing is put around their windows.
             return self._windowed(request.ids, Frame(Template((), ()), (), True, limit), request)
-        return whole(cut_all(request.ids, limit, truncation, request.param))
+        return whole(cut_all(request.ids, limit, truncation, request.param, request.instead))
 
     def _frame(self, prompt: str, pools_prompt: bool, limit: int) -> Frame:
         tokenizer = self._pool.tokenizer

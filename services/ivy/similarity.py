@@ -30,7 +30,8 @@ class Similarity(Enum):
         """
         left, right = one.astype(np.float32, copy=False), others.astype(np.float32, copy=False)
         if self is Similarity.COSINE:
-            return np.asarray(unit(right) @ unit(left[None])[0], dtype=np.float32)
+            # Rounding may carry the product of two equal vectors past 1.
+            return np.asarray(np.clip(unit(right) @ unit(left[None])[0], -1, 1), dtype=np.float32)
         if self is Similarity.DOT:
             return np.asarray(right @ left, dtype=np.float32)
         if self is Similarity.EUCLIDEAN:

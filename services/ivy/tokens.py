@@ -3,7 +3,7 @@
 Nothing here waits on engines; how much is done at once is bounded by the bytes of bodies under way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ivy.prompts import Prompts
 from ivy.tokenize.pool import TokenizerPool
@@ -32,6 +32,12 @@ class Tokens:
         tokenizer = self._pool.tokenizer
         return await self._pool.each(texts, lambda text, _: tokenizer.tokens(prompt + text, with_special=with_special))
 
-    async def texts(self, ids: Sequence[Sequence[int]], *, skip_special: bool) -> list[str]:
-        """The text of each list of ids, with or without its special tokens."""
-        return await self._pool.texts(ids, skip_special=skip_special)
+    async def texts(
+        self, ids: Sequence[Sequence[int]], param: Callable[[int], str], *, skip_special: bool
+    ) -> list[str]:
+        """The text of each list of ids, with or without its special tokens.
+
+        Raises:
+            BadRequest: an id is not one of the model's; `param` is what the error calls the list at an index.
+        """
+        return await self._pool.texts(ids, param, skip_special=skip_special)

@@ -125,6 +125,17 @@ async def test_what_is_wrong_is_named(gateway, param, fields):
     assert answer.body["error"]["param"] == param, answer.body
 
 
+@pytest.mark.parametrize("images", [[], None])
+async def test_no_images_are_none(gateway, images):
+    assert (await gateway.post("/v2/embed", model="minilm", texts=["a"], images=images)).status == 200
+
+
+async def test_a_text_that_is_too_long_may_be_read_in_windows_unless_its_rows_are_of_whole_inputs(gateway):
+    long = {"model": "minilm", "texts": ["ivy " * 500], "truncate": "NONE"}
+    message = (await gateway.post("/v2/embed", **long)).body["error"]["message"]
+    assert message.endswith("ask for truncate 'end', 'start' or 'chunk'")
+
+
 async def test_half_precision_is_numbers_of_that_precision(gateway, ids_of, vector_of):
     types = ["float16", "bfloat16", "float16"]
     answer = await gateway.post("/v2/embed", model="minilm", texts=["a"], embedding_types=types)

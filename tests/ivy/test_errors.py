@@ -101,6 +101,7 @@ async def test_an_input_that_is_too_long_is_told_its_length_in_the_models_tokens
     message = refused(await gateway.embed(input=["a", LONG]), 400, param="input[1]", code="context_length_exceeded")
     assert "256" in message
     assert "1002" in message
+    assert message.endswith("ask for truncate 'end', 'start' or 'chunk'")
     refused(await gateway.embed(input=list(range(1, 300))), 400, param="input", code="context_length_exceeded")
 
 
@@ -112,9 +113,17 @@ async def test_too_many_inputs_are_refused(serve, engine):
     assert "3" in message
 
 
-@pytest.mark.parametrize(("ids", "param"), [([5, 30522], "input[1]"), ([[5], [1, 2, 40000]], "input[1][2]")])
+@pytest.mark.parametrize(
+    ("ids", "param"),
+    [
+        ([5, 30522], "input[1]"),
+        ([[5], [1, 2, 40000]], "input[1][2]"),
+        ([5, -1], "input[1]"),
+        ([[-(2**63)]], "input[0][0]"),
+    ],
+)
 async def test_a_token_id_outside_of_the_vocabulary_is_named(gateway, ids, param):
-    assert "30521" in refused(await gateway.embed(input=ids), 400, param=param)
+    assert "0 to 30521" in refused(await gateway.embed(input=ids), 400, param=param)
 
 
 async def test_dimensions_that_the_model_cannot_give_are_refused(gateway):

@@ -153,6 +153,55 @@ async def test_what_sparse_rows_cannot_be_is_refused(engine_of, serve, fields, w
     assert words in answer.body["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("outputs", "fields", "words"),
+    [
+        (("dense",), {"embedding_types": ["float"], "max_terms": 5}, "this model gives one vector a text"),
+        (("tokens",), {"embedding_types": ["tokens"], "max_terms": 5}, "gives vectors of tokens of 2 dimensions"),
+        (("sparse",), {"embedding_types": ["sparse"], "output_dimension": 4}, "weights of terms, at most 64 a text"),
+        (("tokens",), {"embedding_types": ["tokens"], "output_dimension": 4}, "vectors of tokens of 2 dimensions"),
+    ],
+)
+async def test_a_bound_of_rows_that_the_model_does_not_give_is_told_what_it_gives(
+    engine_of, serve, outputs, fields, words
+):
+    served = await serve(await engine_of(*outputs))
+    answer = await served.post("/v2/embed", model="minilm", texts=TEXTS, **fields)
+    assert answer.status == 400, answer.body
+    assert answer.body["error"]["param"] == list(fields)[1]
+    assert words in answer.body["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/embeddings", {"model": "minilm", "input": "a"}),
+        ("/embed", {"inputs": "a"}),
+        ("/", {"inputs": "a"}),
+        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": ["b"]}}),
+        ("/rerank", {"query": "a", "texts": ["b"]}),
+        ("/score", {"text_1": "a", "text_2": "b"}),
+        ("/predict", {"inputs": "a"}),
+        ("/embed_all", {"inputs": "a"}),
+    ],
+)
+async def test_a_model_of_weights_alone_advises_the_routes_that_it_serves(engine_of, serve, path, body):
+    served = await serve(await engine_of("sparse"))
+    answer = await served.post(path, **body)
+    assert answer.status == 400
+    message = answer.body["error"]["message"]
+    assert message.endswith('ask /v2/embed with embedding_types ["sparse"], or /embed_sparse')
+    assert "/v1/" not in message
+    assert (await served.post("/embed_sparse", inputs="a")).status == 200
+
+
+async def test_a_text_that_is_too_long_for_weights_is_not_sent_into_windows(engine_of, serve):
+    served = await serve(await engine_of())
+    body = {"model": "minilm", "texts": ["plant " * 300], "embedding_types": ["float", "sparse"], "truncate": "NONE"}
+    message = (await served.post("/v2/embed", **body)).body["error"]["message"]
+    assert message.endswith("ask for truncate 'end' or 'start'")
+
+
 async def test_an_answer_of_too_many_values_is_refused(engine_of, serve, monkeypatch):
     monkeypatch.setattr(several, "MAX_VALUES", 20)
     engine = await engine_of()

@@ -12,6 +12,7 @@ from huggingface_hub import AsyncInferenceClient, InferenceClient
 from huggingface_hub.errors import HfHubHTTPError
 from ivy.embedding import EmbeddingRules
 from ivy.errors import ConfigError
+from ivy.similarity import Similarity
 from langchain_openai import OpenAIEmbeddings
 from sentence_transformers import SimilarityFunction
 from trellis_wire.v1.packing import unpack_ids
@@ -173,9 +174,44 @@ async def test_ids_become_texts_again(gateway, ids_of):
         "[CLS] what is a trellis? [SEP]",
         "what is",
     ]
-    assert (await gateway.post("/decode", ids=[[2**31 - 1]])).status == 200
+    whole = await gateway.post("/decode", ids=ids, skip_special_tokens=None)
+    assert whole.body == ["what is a trellis?"]
     assert (await gateway.post("/decode", ids=["a"])).status == 400
     assert (await gateway.post("/decode", ids=[7] * 300_000)).body["error"]["param"] == "ids"
+
+
+@pytest.mark.parametrize(
+    ("ids", "param"),
+    [
+        ([5, 30522], "ids[1]"),
+        ([[5], [6, 2**31 - 1]], "ids[1][1]"),
+        ([-1], "ids[0]"),
+        ([2**40], "ids[0]"),
+    ],
+)
+async def test_an_id_that_is_no_token_has_no_text_and_is_named(gateway, ids, param):
+    answer = await gateway.post("/decode", ids=ids)
+    assert (answer.status, answer.body["error"]["param"]) == (400, param)
+    assert "0 to 30521" in answer.body["error"]["message"]
+
+
+async def test_null_is_the_default_here_too(gateway, engine):
+    plain = (await gateway.post("/tokenize", inputs="a")).body
+    assert (await gateway.post("/tokenize", inputs="a", add_special_tokens=None)).body == plain
+    assert (await gateway.post("/embed", inputs="a", normalize=None)).status == 200
+    assert engine.calls[-1].normalize is True
+
+
+async def test_a_text_that_is_too_long_is_told_what_this_route_takes(gateway):
+    message = (await gateway.post("/embed", inputs="ivy " * 500)).body["error"]["message"]
+    assert message.endswith("shorten it, or ask for truncate true")
+
+
+def test_no_cosine_is_past_one():
+    rows = np.random.default_rng(3).standard_normal((500, 384)).astype(np.float32)
+    found = [Similarity.COSINE.between(row, np.stack([row, -row])) for row in rows]
+    assert max(each.max() for each in found) == 1
+    assert min(each.min() for each in found) == -1
 
 
 async def test_info_tells_the_limits(gateway):

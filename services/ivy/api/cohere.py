@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from ivy.api import render, render_several
 from ivy.api.decode import decoded
-from ivy.api.parse import texts_of, truncation_of
+from ivy.api.parse import WITH_CHUNK, texts_of, truncation_of
 from ivy.api.request import EmbeddingsRequest, Form
 from ivy.api.writing import DTYPES, Writing
 from ivy.errors import BadRequest
@@ -54,7 +54,7 @@ class EmbedBody(Struct, frozen=True):
     model: Annotated[str, Meta(description="A served name.")]
     texts: Annotated[list[str], Meta(description="The inputs.")] | None = None
     inputs: Annotated[list[EmbedInput], Meta(description="The inputs, in parts.")] | None = None
-    images: Annotated[list[str], Meta(description="Refused: texts are read here.")] | None = None
+    images: Annotated[list[str], Meta(description="Refused unless empty: texts are read here.")] | None = None
     input_type: (
         Annotated[
             str,
@@ -159,6 +159,7 @@ def parse_embed(body: bytes, max_inputs: int, configured: str | None) -> tuple[E
     types = list(dict.fromkeys(asked.embedding_types or ["float"]))
     kinds = tuple(dict.fromkeys(_WRITINGS[name].kind for name in types if name in _WRITINGS))
     default = Truncation.END if configured is None else None
+    is_dense = kinds and not {"sparse", "tokens"} & set(types)
     request = EmbeddingsRequest(
         model=asked.model,
         texts=texts_of(texts, field, max_inputs),
@@ -175,6 +176,7 @@ def parse_embed(body: bytes, max_inputs: int, configured: str | None) -> tuple[E
         input_type=asked.input_type,
         truncation=truncation_of(asked.truncate) or default,
         max_tokens=asked.max_tokens,
+        instead=WITH_CHUNK if is_dense else "'end' or 'start'",
     )
     return request, types
 
@@ -208,7 +210,7 @@ def _rows(rows: Embedded, name: str) -> Iterator[bytes]:
 
 def _texts(asked: EmbedBody) -> tuple[Sequence[str], str]:
     """The texts of a body, and the field that they came in."""
-    if asked.images is not None:
+    if asked.images:
         raise BadRequest("images are not read here: this model takes texts", param="images")
     if (asked.texts is None) == (asked.inputs is None):
         raise BadRequest("one of texts and inputs must be there, and not both", param="texts")

@@ -13,6 +13,8 @@ from ivy.errors import BadRequest, TooManyInputs
 from ivy.tokenize.truncation import Truncation
 from ivy.vectors import VectorKind
 
+WITH_CHUNK = "'end', 'start' or 'chunk'"
+"""What `truncate` may be for an input that is too long, where it may be read in windows."""
 _DECODER = msgspec.json.Decoder(EmbeddingsBody)
 
 
@@ -38,6 +40,7 @@ def parse(body: bytes, max_inputs: int) -> tuple[EmbeddingsRequest, Writing]:
         input_type=asked.input_type,
         prompt_name=asked.prompt_name,
         truncation=truncation_of(asked.truncation if asked.truncate is None else asked.truncate),
+        instead=WITH_CHUNK,
     )
     return request, writing
 

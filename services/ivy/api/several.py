@@ -84,4 +84,5 @@ def _request(asked: EmbedSparseBody | EmbedAllBody, form: Form, max_inputs: int)
         form=form,
         prompt_name=asked.prompt_name,
         truncation=truncation_of_flags(asked.truncate, asked.truncation_direction),
+        instead="true",
     )

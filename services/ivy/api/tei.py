@@ -42,7 +42,13 @@ class DecodeRequest:
     """Token ids whose texts are wanted."""
 
     ids: Sequence[Sequence[int]]
+    is_list: bool
+    """Whether they came as a list of lists: then errors name them `ids[i]`, else `ids`."""
     skip_special: bool
+
+    def param(self, index: int) -> str:
+        """What an error calls the list at `index`."""
+        return f"ids[{index}]" if self.is_list else "ids"
 
 
 class SimilarityRequest(EmbeddingsRequest):
@@ -68,9 +74,10 @@ def parse_embed(body: bytes, max_inputs: int) -> EmbeddingsRequest:
         ids=ids,
         field="inputs",
         is_list=is_list,
-        form=Form(dimensions=asked.dimensions, normalize=asked.normalize),
+        form=Form(dimensions=asked.dimensions, normalize=asked.normalize is not False),
         prompt_name=asked.prompt_name,
         truncation=truncation_of_flags(asked.truncate, asked.truncation_direction),
+        instead="true",
     )
 
 
@@ -92,6 +99,7 @@ def parse_similarity(body: bytes, max_inputs: int) -> SimilarityRequest:
         field="inputs",
         prompt_name=how.prompt_name,
         truncation=truncation_of_flags(how.truncate, how.truncation_direction),
+        instead="true",
     )
 
 
@@ -107,7 +115,7 @@ def parse_tokenize(body: bytes, max_inputs: int) -> TokenizeRequest:
     size = sum(map(len, texts))
     if size > MAX_CHARACTERS:
         raise BadRequest(f"{size} characters, of which {MAX_CHARACTERS} are taken apart at once", param="inputs")
-    return TokenizeRequest(texts, asked.add_special_tokens, asked.prompt_name)
+    return TokenizeRequest(texts, asked.add_special_tokens is not False, asked.prompt_name)
 
 
 def parse_decode(body: bytes, max_inputs: int) -> DecodeRequest:
@@ -118,11 +126,11 @@ def parse_decode(body: bytes, max_inputs: int) -> DecodeRequest:
         TooManyInputs: there are more than `max_inputs`.
     """
     asked = decoded(body, _DECODE, _CHOICES)
-    _, ids, _ = inputs_of([*asked.ids], "ids", max_inputs)
+    _, ids, is_list = inputs_of([*asked.ids], "ids", max_inputs)
     size = sum(map(len, ids))
     if size > MAX_CHARACTERS:
         raise BadRequest(f"{size} token ids, of which {MAX_CHARACTERS} are put together at once", param="ids")
-    return DecodeRequest(ids, asked.skip_special_tokens)
+    return DecodeRequest(ids, is_list, asked.skip_special_tokens is not False)
 
 
 def token_answer(id: int, text: str, begin: int, end: int, *, is_special: bool) -> dict[str, Any]:

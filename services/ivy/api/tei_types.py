@@ -62,7 +62,7 @@ class TokenizeBody(Struct, frozen=True):
     """What `POST /tokenize` takes."""
 
     inputs: Annotated[str | list[str], Meta(description="One text, or texts.")]
-    add_special_tokens: bool = True
+    add_special_tokens: bool | None = True
     prompt_name: PromptName | None = None
 
 
@@ -80,7 +80,7 @@ class DecodeBody(Struct, frozen=True):
     """What `POST /decode` takes."""
 
     ids: Annotated[list[TokenId | list[TokenId]], Meta(description="The token ids of one text, or of several.")]
-    skip_special_tokens: bool = True
+    skip_special_tokens: bool | None = True
 
 
 class EmbeddingModelType(Struct, frozen=True):

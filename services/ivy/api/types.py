@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-TokenId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+TokenId = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""Which ids there are depends on the model, so whoever knows it refuses the others, negative ones too."""
 
 EXAMPLE = {"input": ["What is a trellis?", "A frame that plants climb."], "model": "all-minilm-l6-v2"}
 """A body that works."""

@@ -48,5 +48,6 @@ def _schemas(surfaces: Collection[Surface]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components(structs, ref_template=REF)
     for surface in surfaces:
         for (struct, field), forms in surface.forms.items():
-            components[struct]["properties"][field]["anyOf"] = forms
+            value = components[struct]["properties"][field]
+            components[struct]["properties"][field] = {"description": value["description"], "anyOf": forms}
     return components

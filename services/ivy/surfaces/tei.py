@@ -69,7 +69,7 @@ async def decode(parts: Parts, request: web.Request) -> web.Response:
     """Show the texts of token ids."""
     async with parts.asked(request, lambda data: tei.parse_decode(data, parts.config.max_inputs)) as (asked, _):
         async with asyncio.timeout(parts.config.request_timeout_s):
-            return json_of(await parts.tokens.texts(asked.ids, skip_special=asked.skip_special))
+            return json_of(await parts.tokens.texts(asked.ids, asked.param, skip_special=asked.skip_special))
 
 
 async def info(parts: Parts, _: web.Request) -> web.Response:
@@ -89,11 +89,16 @@ async def info(parts: Parts, _: web.Request) -> web.Response:
             "max_client_batch_size": config.max_inputs,
             # Requests are bounded by their tokens; of shortest ones so many fit.
             "max_concurrent_requests": config.max_queued_tokens or sum(each.max_queued_tokens for each in cards),
-            "auto_truncate": config.embedding.truncation in ("end", "start"),
+            "auto_truncate": _auto_truncate(card, config.embedding.truncation),
             "tokenization_workers": config.tokenizer_threads,
             "version": version("trellis-serve"),
         }
     )
+
+
+def _auto_truncate(card: Card, truncation: str | None) -> bool:
+    """Whether what is too long is cut where a request says nothing; pairs are, unless the manifest says otherwise."""
+    return truncation != "error" if card.task == "score" else truncation in ("end", "start")
 
 
 def _model_type(card: Card) -> dict[str, Any]:
@@ -158,5 +163,6 @@ SURFACE = Surface(
     ),
     forms={
         ("TeiEmbedBody", "inputs"): INPUT_FORMS,
+        ("DecodeBody", "ids"): INPUT_FORMS[2:],
     },
 )

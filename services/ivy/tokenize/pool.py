@@ -33,7 +33,12 @@ class TokenizerPool:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="ivy-tokenize")
 
     async def ids(
-        self, texts: Sequence[str], max_tokens: int, truncation: Truncation, param: Callable[[int], str]
+        self,
+        texts: Sequence[str],
+        max_tokens: int,
+        truncation: Truncation,
+        param: Callable[[int], str],
+        instead: str,
     ) -> list[TokenIds]:
         """The ids of each text, special tokens included, in the order of the texts.
 
@@ -42,6 +47,7 @@ class TokenizerPool:
             max_tokens: the longest sequence.
             truncation: what happens to a longer one.
             param: what an error calls the text at an index.
+            instead: what an error says that `truncate` may be.
 
         Raises:
             ContextTooLong: one of them has more tokens, and nothing may be cut.
@@ -52,7 +58,7 @@ class TokenizerPool:
             try:
                 ids = self.tokenizer.ids(text, max_tokens, truncation)
             except TooLong as error:
-                raise too_long(error, max_tokens, param(index)) from None
+                raise too_long(error, max_tokens, param(index), instead) from None
             if not ids:
                 raise BadRequest(NOTHING_IN_IT, param=param(index))
             return ids
@@ -63,13 +69,30 @@ class TokenizerPool:
         """All ids of each text, however many, without special tokens."""
         return await self.each(texts, lambda text, _: self.tokenizer.body(text))
 
-    async def texts(self, ids: Sequence[TokenIds], *, skip_special: bool) -> list[str]:
-        """The text of each list of ids."""
+    async def texts(self, ids: Sequence[TokenIds], param: Callable[[int], str], *, skip_special: bool) -> list[str]:
+        """The text of each list of ids.
+
+        Args:
+            ids: lists of ids.
+            param: what an error calls the list at an index.
+            skip_special: whether special tokens are left out.
+
+        Raises:
+            BadRequest: an id is not one of the tokenizer's.
+        """
+
+        def one(own: TokenIds, index: int) -> str:
+            place = self.tokenizer.stranger(own)
+            if place is not None:
+                name = f"{param(index)}[{place}]"
+                last = self.tokenizer.last_id()
+                raise BadRequest(
+                    f"{name} is {own[place]}, which is no token of the model: they are 0 to {last}", param=name
+                )
+            return self.tokenizer.text(own, skip_special=skip_special)
+
         loop = asyncio.get_running_loop()
-        decode = self.tokenizer.text
-        return await loop.run_in_executor(
-            self._threads, lambda: [decode(own, skip_special=skip_special) for own in ids]
-        )
+        return await loop.run_in_executor(self._threads, lambda: [one(own, index) for index, own in enumerate(ids)])
 
     async def each(self, texts: Sequence[str], work: Callable[[str, int], _Done], *, more: int = 0) -> list[_Done]:
         """Do something with every text and its index, in threads where it takes long; gives it in their order.
@@ -103,7 +126,7 @@ def _job(texts: Sequence[str], first: int, work: Callable[[str, int], _Done]) ->
 
 
 def cut_all(
-    given: Sequence[TokenIds], max_tokens: int, truncation: Truncation, param: Callable[[int], str]
+    given: Sequence[TokenIds], max_tokens: int, truncation: Truncation, param: Callable[[int], str], instead: str
 ) -> list[TokenIds]:
     """Token ids that the caller made, cut to the model's length.
 
@@ -115,7 +138,7 @@ def cut_all(
         try:
             found.append(cut_ids(ids, max_tokens, truncation))
         except TooLong as error:
-            raise too_long(error, max_tokens, param(index)) from None
+            raise too_long(error, max_tokens, param(index), instead) from None
     return found
 
 
@@ -130,10 +153,10 @@ def jobs_of(texts: Sequence[str], more: int = 0) -> Iterator[tuple[int, int]]:
     yield first, len(texts)
 
 
-def too_long(error: TooLong, max_tokens: int, param: str) -> ContextTooLong:
+def too_long(error: TooLong, max_tokens: int, param: str, instead: str = "'end' or 'start'") -> ContextTooLong:
     """The error of the API for an input that is too long, in the model's own numbers."""
     return ContextTooLong(
         f"the model reads at most {max_tokens} tokens, this input has {error.tokens}; "
-        "shorten it, or ask for truncate 'end' or 'start'",
+        f"shorten it, or ask for truncate {instead}",
         param=param,
     )

@@ -143,6 +143,15 @@ class Tokenizer:
             )
         ]
 
+    def stranger(self, ids: Sequence[int]) -> int | None:
+        """The place of the first id that stands for no token; None where each stands for one."""
+        strange = {id for id in set(ids) if not 0 <= id < 2**32 or self._inner.id_to_token(id) is None}
+        return next((place for place, id in enumerate(ids) if id in strange), None) if strange else None
+
+    def last_id(self) -> int:
+        """The largest id of a token."""
+        return max(self._inner.get_vocab(with_added_tokens=True).values())
+
     def text(self, ids: Sequence[int], *, skip_special: bool) -> str:
         """The text of ids, as near as the tokenizer can give it back."""
         return str(self._inner.decode(ids, skip_special_tokens=skip_special))
