@@ -6,7 +6,6 @@ import random
 
 import numpy as np
 import pytest
-from ivy.embedding import EmbeddingRules
 from trellis_wire.v1.packing import unpack_ids
 
 PATHS = ["/v1/rerank", "/v2/rerank", "/rerank"]
@@ -227,44 +226,6 @@ async def test_too_many_documents_are_refused(serve, ScoringEngine, scorer_folde
     engine = await ScoringEngine().start()
     served = await serve(engine, model=scorer_folder(), max_inputs=3)
     refused(await served.post("/rerank", query="a", texts=["b"] * 4), "texts", code="too_many_inputs")
-    await engine.stop()
-
-
-async def test_fields_that_are_null_are_as_if_they_were_not_there(scorer):
-    plain = await scorer.post("/rerank", query=QUERY, texts=DOCUMENTS)
-    nulls = {"documents": None, "top_n": None, "return_text": None, "raw_scores": None, "model": None}
-    answer = await scorer.post("/rerank", query=QUERY, texts=DOCUMENTS, **nulls)
-    assert (answer.status, answer.body) == (200, plain.body)
-    nulls = {"texts": None, "return_documents": None, "raw_scores": None, "return_text": None}
-    answer = await scorer.post("/rerank", query=QUERY, documents=DOCUMENTS, **nulls)
-    assert answer.status == 200, answer.body
-    found = [(each["index"], each["relevance_score"]) for each in answer.body["results"]]
-    assert found == [(each["index"], each["score"]) for each in plain.body]
-    assert all("document" not in each for each in answer.body["results"])
-
-
-async def test_a_body_of_text_embeddings_inference_may_name_the_model(scorer):
-    assert (await scorer.post("/rerank", query=QUERY, texts=DOCUMENTS, model="ranker")).status == 200
-    refused(await scorer.post("/rerank", query=QUERY, texts=DOCUMENTS, model="gpt"), "model", 404, "model_not_found")
-
-
-async def test_a_query_that_is_too_long_alone_is_refused_by_name_where_nothing_may_be_cut(scorer):
-    answer = await scorer.post("/rerank", query="word " * 100, texts=["a", "b"], truncate=False)
-    assert "103" in refused(answer, "query", code="context_length_exceeded")
-
-
-async def test_an_input_of_labels_at_the_root_of_a_ranker_is_told_where_it_belongs(scorer):
-    assert "/predict" in refused(await scorer.post("/", inputs="a"), "inputs")
-
-
-@pytest.mark.parametrize(("truncation", "cuts"), [(None, True), ("end", True), ("start", True), ("error", False)])
-async def test_info_tells_whether_long_pairs_are_cut(serve, ScoringEngine, scorer_folder, truncation, cuts):
-    engine = await ScoringEngine().start()
-    served = await serve(engine, model=scorer_folder(), embedding=EmbeddingRules(truncation=truncation))
-    answer = await served.post("/rerank", query=QUERY, texts=["word " * 100])
-    async with served.client.get(f"{served.url}/info") as response:
-        assert (await response.json())["auto_truncate"] is cuts
-    assert (answer.status == 200) is cuts
     await engine.stop()
 
 
