@@ -90,3 +90,26 @@ def _applied(wanted: dict[str, Any]) -> dict[str, Any]:
             **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas),
         }
     return seen
+
+
+@pytest.fixture
+def without_vectors(minilm: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Makes a small random `reranker` or `splade` model with MiniLM's tokenizer."""
+
+    def make(kind: str) -> Path:
+        from sentence_transformers import SparseEncoder
+        from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+        from transformers import AutoTokenizer, BertConfig, BertForMaskedLM, BertForSequenceClassification
+
+        base, folder = tmp_path / "base", tmp_path / kind
+        sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48}
+        head = BertForSequenceClassification if kind == "reranker" else BertForMaskedLM
+        head(BertConfig(vocab_size=30522, num_labels=1, **sizes)).save_pretrained(base)
+        AutoTokenizer.from_pretrained(str(minilm)).save_pretrained(base)
+        if kind == "reranker":
+            return base
+        modules = [MLMTransformer(str(base)), SpladePooling()]
+        SparseEncoder(modules=modules, device="cpu").save_pretrained(str(folder))
+        return folder
+
+    return make

@@ -151,6 +151,18 @@ def test_the_lines_of_the_greeting_work_when_pasted(local: Running) -> None:
     assert len(json.loads(asked.stdout)) == 4
 
 
+@pytest.mark.parametrize(("kind", "shown"), [("reranker", "relevance_score"), ("splade", "value")])
+def test_the_greeting_of_a_model_without_dense_vectors_works_too(
+    minimal: Body, write_manifest: WriteManifest, without_vectors: Callable[[str], Path], kind: str, shown: str
+) -> None:
+    minimal["spec"].pop("embedding", None)
+    with running(str(write_manifest(minimal)), "--model", str(without_vectors(kind))) as local:
+        local.until_ready()
+        for line in filter(str.strip, local.answers):
+            asked = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=30, check=True)
+            assert shown in asked.stdout
+
+
 def test_with_api_keys_the_greeting_takes_the_key_from_the_environment(
     manifest: str, minilm: Path, tmp_path: Path
 ) -> None:

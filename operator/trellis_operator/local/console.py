@@ -2,7 +2,6 @@
 
 import sys
 import time
-from collections.abc import Sequence
 
 
 class Console:
@@ -23,18 +22,3 @@ class Console:
     def hear(self, name: str, line: str) -> None:
         """Pass on one line of a program."""
         print(f"{name:>9} | {line}", file=sys.stderr, flush=True)
-
-
-def greeting(url: str, model: str, needs_key: bool) -> Sequence[str]:
-    """The URL, a curl line and a Python line, to be pasted as they are."""
-    curl_key = ' -H "authorization: Bearer $TRELLIS_API_KEY"' if needs_key else ""
-    python_key = ", 'authorization': 'Bearer ' + os.environ['TRELLIS_API_KEY']" if needs_key else ""
-    modules = "json, os, urllib.request" if needs_key else "json, urllib.request"
-    body = f'{{"model": "{model}", "input": "Hello, world"}}'
-    return [
-        f"curl -s {url} -H 'content-type: application/json'{curl_key} -d '{body}'",
-        f'python3 -c "import {modules}; '
-        f"body = json.dumps({{'model': '{model}', 'input': 'Hello, world'}}).encode(); "
-        f"request = urllib.request.Request('{url}', body, {{'content-type': 'application/json'{python_key}}}); "
-        "print(json.load(urllib.request.urlopen(request))['data'][0]['embedding'][:4])\"",
-    ]

@@ -8,19 +8,21 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from trellis_operator import digest
 from trellis_operator.errors import LocalError, ManifestError, SourceError
-from trellis_operator.local.console import Console, greeting
+from trellis_operator.local.console import Console
+from trellis_operator.local.greeting import greeting
 from trellis_operator.local.needs import check_needs
 from trellis_operator.local.notes import notes
 from trellis_operator.local.once import embed_once, first_key
 from trellis_operator.local.options import LocalOptions
 from trellis_operator.local.ports import claim, free_ports
-from trellis_operator.local.programs import HOST, Program, Setting, programs
+from trellis_operator.local.programs import HOST, Setting, programs
+from trellis_operator.local.purpose import purpose_of
 from trellis_operator.local.supervisor import Supervisor
 from trellis_operator.manifest import read_manifest
 from trellis_operator.source import FetchedSource, MountedSource
@@ -49,7 +51,7 @@ def run_local(options: LocalOptions) -> None:
         embedding_file = Path(scratch) / "embedding.json"
         embedding_file.write_text(json.dumps(model.embedding), encoding="utf-8")
         setting = _setting(model, options, filled["spec"], folder, embedding_file, port)
-        asyncio.run(_serve(programs(model, setting), model, options, port, console))
+        asyncio.run(_serve(setting, model, options, console))
 
 
 def _check(model: EmbeddingModel, options: LocalOptions) -> None:
@@ -107,34 +109,43 @@ def _setting(
     )
 
 
-async def _serve(
-    running: Sequence[Program], model: EmbeddingModel, options: LocalOptions, port: int, console: Console
-) -> None:
+async def _serve(setting: Setting, model: EmbeddingModel, options: LocalOptions, console: Console) -> None:
+    running = programs(model, setting)
     supervisor = Supervisor(running, console.say, console.hear)
     stopped = _stop_on_signal(supervisor, console)
     console.say(f"starting {', '.join(program.name for program in running)}")
     try:
         await supervisor.start()
         if not stopped():
-            await _use(supervisor, model, options, port, console)
+            await _use(supervisor, setting, model, options, console)
     finally:
         await supervisor.stop()
         console.say("stopped")
 
 
 async def _use(
-    supervisor: Supervisor, model: EmbeddingModel, options: LocalOptions, port: int, console: Console
+    supervisor: Supervisor, setting: Setting, model: EmbeddingModel, options: LocalOptions, console: Console
 ) -> None:
     """Embed the one text, or greet and stay."""
     name, key = model.model.served_names[0], first_key(options.api_keys_file)
     if options.once is not None:
-        answer = await asyncio.to_thread(embed_once, HOST, port, name, options.once, key)
+        answer = await asyncio.to_thread(embed_once, HOST, setting.gateway_port, name, options.once, key)
         print(answer, flush=True)
         return
-    url = f"http://{HOST}:{port}/v1/embeddings"
-    console.say(f"ready: {url} serves {name}; stop with Ctrl-C. Try:")
-    print("", *greeting(url, name, needs_key=key is not None), "", sep="\n", flush=True)
+    await _greet(setting, name, console, needs_key=key is not None)
     await supervisor.run()
+
+
+async def _greet(setting: Setting, name: str, console: Console, *, needs_key: bool) -> None:
+    """Say what can be asked. An engine that does not say what for is watched by others, and stops nothing here."""
+    origin = f"http://{HOST}:{setting.gateway_port}"
+    try:
+        purpose = await purpose_of(f"{HOST}:{setting.engine_ports[0][0]}")
+    except LocalError as error:
+        console.say(f"ready: {origin} serves {name}; stop with Ctrl-C. {error}")
+        return
+    console.say(f"ready: {origin}{purpose.value.path} serves {name}; stop with Ctrl-C. Try:")
+    print("", *greeting(origin, purpose, name, needs_key=needs_key), "", sep="\n", flush=True)
 
 
 def _stop_on_signal(supervisor: Supervisor, console: Console) -> Callable[[], bool]:
