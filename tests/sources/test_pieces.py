@@ -1,6 +1,7 @@
 """The pure pieces of a fetch: which files, which checksums, how long, and how it is shown."""
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -100,12 +101,8 @@ def test_a_file_of_a_negative_size_is_refused() -> None:
 
 def test_a_listing_has_another_fingerprint_when_any_file_differs() -> None:
     file = RemoteFile("config.json", 1, Checksum(Kind.MD5, "aa"), "v1")
-    others = [
-        RemoteFile("config.json", 2, Checksum(Kind.MD5, "aa"), "v1"),
-        RemoteFile("config.json", 1, Checksum(Kind.MD5, "ab"), "v1"),
-        RemoteFile("config.json", 1, Checksum(Kind.MD5, "aa"), "v2"),
-        RemoteFile("other.json", 1, Checksum(Kind.MD5, "aa"), "v1"),
-    ]
+    changes = ({"size": 2}, {"checksum": Checksum(Kind.MD5, "ab")}, {"version": "v2"}, {"path": "other.json"})
+    others = [replace(file, **change) for change in changes]
     prints = {Listing("", (each,)).fingerprint() for each in (file, *others)} | {Listing("r", (file,)).fingerprint()}
     assert len(prints) == 6
 
@@ -128,8 +125,7 @@ def test_checksums_are_those_that_other_programs_make(tmp_path: Path, kind: Kind
 @pytest.mark.parametrize("length", [0, 1, 2_000_000, 2_500_000, 5_000_000])
 @pytest.mark.parametrize("part", [1_000_000, 1 << 20, 3_000_000])
 def test_the_checksum_of_parts_is_taken_over_the_md5s_of_the_parts(tmp_path: Path, length: int, part: int) -> None:
-    body = bytes(range(256)) * (length // 256 + 1)
-    body = body[:length]
+    body = (bytes(range(256)) * (length // 256 + 1))[:length]
     path = tmp_path / "file"
     path.write_bytes(body)
     parts = [hashlib.md5(body[start : start + part]).digest() for start in range(0, length, part)]
