@@ -4,8 +4,8 @@ import argparse
 
 from tulip_rose.planning.read import read_observed
 from tulip_rose.planning.show import shown
+from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.plan.buckets import MOST_PREWARMED, Budget, judge, propose
-from tulip_rose.rose.plan.scheme import DEFAULT
 from tulip_rose.tulip.errors import ConfigError
 
 _DEFAULT = Budget()
@@ -51,7 +51,7 @@ def plan_buckets(arguments: argparse.Namespace) -> str:
     """
     budget = _budget(arguments)
     observed, estimate = read_observed(arguments.file)
-    plans = {"proposed": propose(observed, budget), "default": judge(observed, DEFAULT, budget)}
+    plans = {"proposed": propose(observed, budget), "default": judge(observed, Buckets(), budget)}
     return shown(observed, estimate, budget, plans)
 
 

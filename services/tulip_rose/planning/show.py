@@ -30,8 +30,8 @@ def shown(observed: Observed, estimate: bool, budget: Budget, plans: dict[str, P
 
 def manifest(plan: Plan) -> str:
     """The plan as `spec.engine.cudaGraphs` of a manifest, in YAML."""
-    slots = ", ".join(map(str, plan.scheme.slots))
-    lines = ["cudaGraphs:", f"  tokenBucketMultiple: {plan.scheme.multiple}", f"  sequenceSlots: [{slots}]"]
+    slots = ", ".join(map(str, plan.buckets.slots))
+    lines = ["cudaGraphs:", f"  tokenBucketMultiple: {plan.buckets.multiple}", f"  sequenceSlots: [{slots}]"]
     if plan.prewarm:
         lines.append("  prewarm:")
     lines += [f"    - {{tokens: {graph.tokens}, sequences: {graph.slots}}}" for graph in plan.prewarm]
@@ -43,8 +43,8 @@ def _compared(plans: dict[str, Plan]) -> str:
     rows = [
         (
             name,
-            str(plan.scheme.multiple),
-            " ".join(map(str, plan.scheme.slots)),
+            str(plan.buckets.multiple),
+            " ".join(map(str, plan.buckets.slots)),
             _percent(plan.wasted_rows),
             _percent(plan.wasted_slots),
             str(plan.keys),

@@ -1,18 +1,18 @@
 """The bucket planner: from the batches that were seen to the sizes and graphs that waste least.
 
 Every batch is padded up to a key, and each key that is used often needs a graph. Fine sizes waste few rows and need
-many graphs, coarse ones the reverse. Of all schemes whose graphs fit a budget it takes one of the least padded work.
+many graphs, coarse ones the reverse. Of all buckets whose graphs fit a budget it takes those of the least padded work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.plan.observed import Observed
-from tulip_rose.rose.plan.scheme import Scheme
 
 MULTIPLES = (64, 128, 256, 512, 1024)
 """Products of matrices work in tiles of 64 rows and more: finer multiples would save no work."""
@@ -53,9 +53,9 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A scheme, and what it makes of the batches that were seen."""
+    """Buckets, and what they make of the batches that were seen."""
 
-    scheme: Scheme
+    buckets: Buckets
     prewarm: tuple[Graph, ...]
     """The fewest keys that give the coverage, within the budget; most frequent first."""
     keys: int
@@ -75,53 +75,75 @@ def propose(observed: Observed, budget: Budget) -> Plan:
 
     Of plans that are about as good it is the one with the fewest graphs: each takes its time before an engine is ready.
     """
-    ranked = sorted((_work(observed, scheme, budget), len(scheme.slots), scheme) for scheme in schemes(observed))
+    ranked = sorted(_priced(observed, budget), key=lambda priced: (priced[0], len(priced[1].slots)))
     enough: list[Plan] = []
-    nearest = judge(observed, ranked[0][2], budget)
-    for work, _, scheme in ranked:
+    nearest = judge(observed, ranked[0][1], budget)
+    for work, buckets in ranked:
         if enough and work > enough[0].work * (1 + _SLACK):
             break
-        plan = judge(observed, scheme, budget)
+        plan = judge(observed, buckets, budget)
         nearest = max(nearest, plan, key=lambda each: each.covered)
         if plan.covered >= budget.coverage:
             enough.append(plan)
     return min(enough, key=lambda plan: len(plan.prewarm), default=nearest)
 
 
-def schemes(observed: Observed) -> Iterator[Scheme]:
+def slot_sets(observed: Observed) -> list[tuple[int, ...]]:
     """All that are considered: each has slots for the largest batch that was seen."""
     needed = min(max(int(observed.sequences.max()) + 1, _LEAST_TOP), _LADDER[-1])
     top = next(slots for slots in _LADDER if slots >= needed)
     below = [slots for slots in _LADDER if slots < top]
-    for count in range(len(below) + 1):
-        for chosen in combinations(below, count):
-            yield from (Scheme(multiple, (*chosen, top)) for multiple in MULTIPLES)
+    return [(*chosen, top) for count in range(len(below) + 1) for chosen in combinations(below, count)]
 
 
-def judge(observed: Observed, scheme: Scheme, budget: Budget) -> Plan:
-    """What a scheme makes of the batches that were seen."""
-    rows, places = _padded(observed, scheme)
-    counts = observed.counts
+def judge(observed: Observed, buckets: Buckets, budget: Budget) -> Plan:
+    """What buckets make of the batches that were seen."""
+    padded = _Padded.of(observed, buckets.rows)
+    rows, places, counts = padded.rows, padded.places(buckets.slots), observed.counts
     graphs = _graphs(observed, rows, places)
     prewarm = _prewarm(graphs, budget)
     return Plan(
-        scheme=scheme,
+        buckets=buckets,
         prewarm=prewarm,
         keys=len(graphs),
         covered=min(1.0, sum(graph.batches for graph in prewarm)),
         wasted_rows=1 - float(observed.tokens @ counts / (rows @ counts)),
         wasted_slots=1 - float(np.minimum(observed.sequences, places) @ counts / max(1.0, float(places @ counts))),
-        work=_work(observed, scheme, budget),
+        work=_work(observed, rows, places, budget),
     )
 
 
-def _padded(observed: Observed, scheme: Scheme) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    rows = scheme.rows(observed.tokens)
-    return rows, scheme.places(observed.sequences, rows > observed.tokens)
+@dataclass(frozen=True, slots=True)
+class _Padded:
+    """`Buckets.fit` of all batches at once."""
+
+    rows: NDArray[np.int64]
+    needed: NDArray[np.int64]
+    """Slots, the one of a sequence that owns pads included."""
+
+    @classmethod
+    def of(cls, observed: Observed, rows_of: Callable[[int], int]) -> "_Padded":
+        tokens, index = np.unique(observed.tokens, return_inverse=True)
+        rows = np.array([rows_of(each) for each in tokens.tolist()], dtype=np.int64)[index]
+        return cls(rows, observed.sequences + (rows > observed.tokens))
+
+    def places(self, slots: tuple[int, ...]) -> NDArray[np.int64]:
+        """Slots of each batch; 0: there are not so many, and no graph serves it."""
+        found: NDArray[np.int64] = np.array((*slots, 0))[np.searchsorted(slots, self.needed)]
+        return found
 
 
-def _work(observed: Observed, scheme: Scheme, budget: Budget) -> float:
-    rows, places = _padded(observed, scheme)
+def _priced(observed: Observed, budget: Budget) -> Iterator[tuple[float, Buckets]]:
+    """All buckets that are considered, with their work."""
+    sets, most = slot_sets(observed), int(observed.tokens.max())
+    for multiple in MULTIPLES:
+        padded = _Padded.of(observed, Buckets(multiple).rows)
+        for slots in sets:
+            work = _work(observed, padded.rows, padded.places(slots), budget)
+            yield work, Buckets(multiple, slots, most)
+
+
+def _work(observed: Observed, rows: NDArray[np.int64], places: NDArray[np.int64], budget: Budget) -> float:
     return float((rows + budget.slot_rows * places) @ observed.counts / observed.counts.sum())
 
 
