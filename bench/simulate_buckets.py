@@ -25,6 +25,8 @@ _HELD = 64
 _COLD_MS = 2_000.0
 _ONE_TEXT = 0.9
 _MEAN_TEXTS = 16
+_PLANNED, _COUNTERPART = 1, 3
+"""Places among the schemes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def main() -> None:
         for load in LOADS
     }
     sections = [("What is simulated", _assumed(costs, options.seconds))]
+    sections.append(("Planned beside exact numbers of sequences, both prewarmed", _short(found)))
     sections += [(name, _table(runs)) for name, runs in found.items()]
     data = {"costs": asdict(costs), "seed": SEED, "runs": found}
     path = write("simulated-buckets", "CUDA graphs by (tokens, slots), simulated", around, sections, data)
@@ -121,6 +124,17 @@ def _shown(scheme: Scheme, costs: Costs, seen: Seen, duration_ms: float) -> dict
     }
 
 
+def _short(found: dict[str, list[dict[str, Any]]]) -> str:
+    """One line a load: the plan and its counterpart."""
+    columns = ("padded rows", "captured in service", "replayed", "cold p99 ms", "warm p99 ms")
+    pairs = [(name, runs[_PLANNED], runs[_COUNTERPART]) for name, runs in found.items()]
+    rows = [
+        [name, *(f"{_cell(column, planned[column])} / {_cell(column, exact[column])}" for column in columns)]
+        for name, planned, exact in pairs
+    ]
+    return table(["planned / exact", *columns], rows)
+
+
 def _table(runs: list[dict[str, Any]]) -> str:
     rows = [[_cell(name, value) for name, value in run.items()] for run in runs]
     return table(list(runs[0]), rows)
@@ -143,7 +157,7 @@ def _assumed(costs: Costs, seconds: float) -> str:
         f"{_MEAN_TEXTS} more on average. Light load is {LOADS[0].share:.0%} of what the device could do without "
         f"padding, busy {LOADS[1].share:.0%}. At most {_HELD} graphs are held, but for the last line. Cold: calls of "
         f"the first {_COLD_MS / 1000:g} s; warm: of the second half. Plans are made of a run of other calls. "
-        "Slow steps make larger batches, which need less padding: padded rows compare schemes only where they replay about as much."
+        "Slow steps make larger batches, which need less padding: padded rows compare only what replays about as much."
     )
 
 

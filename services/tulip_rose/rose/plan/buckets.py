@@ -33,8 +33,8 @@ class Budget:
 
     graphs: int = 64
     """Captured before an engine gets ready, and held."""
-    coverage: float = 0.99
-    """Share of the batches that those graphs are to serve."""
+    coverage: float = 0.999
+    """Share of the batches that those graphs are to serve: a capture in service delays many times the one it is for."""
     slot_rows: float = 0.25
     """Work of a slot, in rows of tokens: an estimate, to be replaced by what a GPU shows."""
 
