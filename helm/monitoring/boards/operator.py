@@ -61,8 +61,12 @@ _SERVER = Row(
     (
         Panel(
             "Calls",
-            "By method and resource.",
-            (Query(OPERATORS.rate(f"{_CALLS}_count", by="method, resource"), "{{method}} {{resource}}"),),
+            "By method and resource; the look at which kinds are served is left out.",
+            (
+                Query(
+                    OPERATORS.rate(f"{_CALLS}_count", 'resource!=""', by="method, resource"), "{{method}} {{resource}}"
+                ),
+            ),
             "reqps",
         ),
         Panel(
