@@ -99,7 +99,7 @@ def test_engines_are_counted_together() -> None:
     labelled = [text.replace('{le="', f'{{pod="{pod}",le="') for pod, text in (("a", one), ("b", other))]
     seen = of_metrics("\n".join(labelled))
     assert seen.counts.sum() == pytest.approx(40)
-    assert seen.counts[seen.tokens <= 128].sum() == pytest.approx(30)
+    assert seen.counts[seen.tokens <= 128].sum() == pytest.approx(30, abs=0.1)
 
 
 def test_counts_of_one_kind_add_up() -> None:

@@ -6,8 +6,8 @@ from tulip_rose.rose.plan.buckets import Budget, Graph, Plan
 from tulip_rose.rose.plan.observed import Observed
 
 _ESTIMATED = (
-    "Estimated: two histograms tell neither which sizes lie within a bucket nor which go together. Taken is that\n"
-    "sizes lie evenly, and that batches of more tokens have no fewer sequences."
+    "Estimated: two histograms tell neither which sizes lie within a bucket nor which go together. Expect fewer\n"
+    "batches to be covered than the table says, 98 to 99 % in place of 99.9 %. Counts by both sizes give what it says."
 )
 _SHORT = (
     "The budget of {graphs} graphs gives {covered} of the batches a graph that is ready, not {asked}: the others are\n"

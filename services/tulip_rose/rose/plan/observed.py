@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-_POINTS = 2000
-"""Of a distribution that is known by its buckets alone: finer than what the buckets tell."""
+_POINTS, _BESIDE = 400, 21
+"""Quantiles of tokens that are taken, and of sequences beside each."""
+_TOGETHER = 0.9
+"""How much the ranks of tokens and sequences have in common. In simulations of what clients send graphs that were
+planned so served 98 to 99 % of the batches when 99.9 % were expected, those of equal ranks 94 to 99 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +25,15 @@ class Histogram:
     edges: tuple[int, ...]
     counts: tuple[float, ...]
 
-    def spread(self, points: int) -> NDArray[np.int64]:
-        """Its quantiles, ascending, the last one its largest value; inside a bucket values lie evenly."""
+    def at(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The values that so large shares of all, above 0, do not exceed; inside a bucket values lie evenly."""
         ends = np.cumsum(self.counts)
-        targets = np.linspace(0, ends[-1], points + 1)[1:]
-        index = np.minimum(np.searchsorted(ends, targets), len(self.edges) - 1)
+        targets = shares * ends[-1]
+        index = np.searchsorted(ends, targets)
         low, high = np.array((0, *self.edges[:-1]))[index], np.array(self.edges)[index]
         counts = np.array(self.counts)[index]
-        share = (targets - (ends[index] - counts)) / counts
-        found: NDArray[np.int64] = np.clip(np.ceil(low + share * (high - low)), low + 1, high).astype(np.int64)
+        values = np.ceil(low + (targets - (ends[index] - counts)) / counts * (high - low))
+        found: NDArray[np.int64] = np.clip(values, low + 1, high).astype(np.int64)
         return found
 
 
@@ -62,7 +67,7 @@ class Observed:
     def coupled(cls, sequences: Histogram, tokens: Histogram) -> "Observed":
         """An estimate from two histograms of the same batches, which do not say how they belong together.
 
-        Taken is that of two batches the one with more tokens has no fewer sequences: batches grow when load does.
+        Taken is that batches of more tokens have more sequences as a rule, and not always.
 
         Raises:
             ValueError: nothing was seen.
@@ -70,13 +75,25 @@ class Observed:
         total = sum(tokens.counts)
         if not total or not sum(sequences.counts):
             raise ValueError("no batch was seen")
-        rows = tokens.spread(_POINTS)
-        kinds = np.stack([np.minimum(sequences.spread(_POINTS), rows), rows])
+        ranks, beside = _ranks()
+        rows = tokens.at(ranks)
+        kinds = np.stack([np.minimum(sequences.at(beside), rows), rows])
         found, counts = np.unique(kinds, axis=1, return_counts=True)
-        return cls(found[0], found[1], counts.astype(np.float64) * (total / _POINTS))
+        return cls(found[0], found[1], counts.astype(np.float64) * (total / ranks.size))
 
     def __repr__(self) -> str:
         return (
             f"{self.counts.sum():,.0f} batches of {self.sequences.min():,} to {self.sequences.max():,} sequences "
             f"and {self.tokens.min():,} to {self.tokens.max():,} tokens"
         )
+
+
+@cache
+def _ranks() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Pairs of ranks, above 0 and up to 1, of normal deviates that have `_TOGETHER` in common; the largest are one."""
+    normal = NormalDist()
+    own, other = ([normal.inv_cdf((index + 0.5) / count) for index in range(count)] for count in (_POINTS, _BESIDE))
+    apart = (1 - _TOGETHER**2) ** 0.5
+    pairs = [(normal.cdf(one), normal.cdf(_TOGETHER * one + apart * two)) for one in own for two in other]
+    ranks, beside = np.array([*pairs, (1.0, 1.0)]).T
+    return ranks, beside
