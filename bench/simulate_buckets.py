@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass
 from random import Random
 from typing import Any
 
+from prometheus_client import generate_latest
+from tulip_rose.planning.read import of_metrics
 from tulip_rose.rose.graphs.book import Run
 from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.plan.buckets import Budget, propose
 from tulip_rose.rose.plan.observed import Observed
+from tulip_rose.tulip.metrics import Metrics
 
 from bench.lengths import recorded
 from bench.record import surroundings, table, write
@@ -25,7 +28,7 @@ _HELD = 64
 _COLD_MS = 2_000.0
 _ONE_TEXT = 0.9
 _MEAN_TEXTS = 16
-_PLANNED, _COUNTERPART = 1, 3
+_PLANNED, _COUNTERPART = 1, 4
 """Places among the schemes."""
 
 
@@ -71,11 +74,10 @@ def compare(
     yesterday, today = (list(calls(random, counts, load, duration_ms)) for _ in range(2))
     exact = Buckets(slots=_EXACT)
     before = [VirtualEngine(Scheme("", buckets, _HELD), costs).run(yesterday) for buckets in (Buckets(), exact)]
-    plan = propose(Observed.of(before[0].batches), Budget(graphs=_HELD))
-    prewarm = tuple((graph.tokens, graph.slots) for graph in plan.prewarm)
     schemes = (
         Scheme("(T, S), nothing prewarmed", Buckets(), _HELD),
-        Scheme(f"(T, S) as planned, {len(prewarm)} prewarmed", plan.buckets, _HELD, prewarm),
+        _planned("planned", Observed.of(before[0].batches)),
+        _planned("planned by metrics", _scraped(before[0])),
         Scheme("exact sequences, nothing prewarmed", exact, _HELD),
         Scheme(f"exact sequences, {_HELD} prewarmed", exact, _HELD, _frequent(before[1], exact)),
         Scheme("exact sequences, all graphs kept", exact, 1_000_000),
@@ -96,6 +98,21 @@ def calls(random: Random, counts: dict[int, int], load: Load, duration_ms: float
         at += random.expovariate(1 / gap_ms)
 
 
+def _planned(name: str, observed: Observed) -> Scheme:
+    plan = propose(observed, Budget(graphs=_HELD))
+    prewarm = tuple((graph.tokens, graph.slots) for graph in plan.prewarm)
+    return Scheme(f"(T, S) {name}, {len(prewarm)} prewarmed", plan.buckets, _HELD, prewarm)
+
+
+def _scraped(seen: Seen) -> Observed:
+    """What an engine's `/metrics` tells of the same batches: two histograms."""
+    metrics = Metrics()
+    for (sequences, tokens), count in seen.batches.items():
+        for _ in range(count):
+            metrics.launched(sequences, tokens)
+    return of_metrics(generate_latest(metrics.registry).decode())
+
+
 def _frequent(seen: Seen, buckets: Buckets) -> tuple[tuple[int, int], ...]:
     """The keys that a plan would prewarm of the exact ones: those met most often."""
     keys: dict[tuple[int, int], int] = {}
@@ -114,6 +131,7 @@ def _shown(scheme: Scheme, costs: Costs, seen: Seen, duration_ms: float) -> dict
         "empty slots": 1 - seen.sequences / seen.slots,
         "sizes met": len(seen.keys),
         "before ready s": len(scheme.prewarm) * costs.capture_ms / 1000,
+        "prewarmed serve": _served(scheme, seen),
         "captured in service": seen.runs[Run.CAPTURE],
         "replayed": seen.runs[Run.REPLAY] / seen.runs.total(),
         "cold p50 ms": seen.latency_ms(50, 0, _COLD_MS),
@@ -124,9 +142,16 @@ def _shown(scheme: Scheme, costs: Costs, seen: Seen, duration_ms: float) -> dict
     }
 
 
+def _served(scheme: Scheme, seen: Seen) -> float:
+    """Share of the batches for which a graph was ready from the start."""
+    ready = set(scheme.prewarm)
+    sizes = ((scheme.buckets.fit(tokens, sequences), n) for (sequences, tokens), n in seen.batches.items())
+    return sum(n for key, n in sizes if key in ready) / seen.batches.total()
+
+
 def _short(found: dict[str, list[dict[str, Any]]]) -> str:
     """One line a load: the plan and its counterpart."""
-    columns = ("padded rows", "captured in service", "replayed", "cold p99 ms", "warm p99 ms")
+    columns = ("padded rows", "prewarmed serve", "captured in service", "replayed", "cold p99 ms", "warm p99 ms")
     pairs = [(name, runs[_PLANNED], runs[_COUNTERPART]) for name, runs in found.items()]
     rows = [
         [name, *(f"{_cell(column, planned[column])} / {_cell(column, exact[column])}" for column in columns)]
