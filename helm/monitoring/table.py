@@ -29,7 +29,7 @@ _TITLES = {
     "gateway": "Gateway, on its HTTP port",
     "engine": "Engine, port 9101",
     "operator": "Operator, port 9100",
-    "fetch": "Download (`python -m trellis_operator fetch --metrics-listen HOST:PORT`)",
+    "fetch": "Download, port 9101 of its Job; by hand with `--metrics-listen HOST:PORT`",
 }
 
 
