@@ -17,10 +17,13 @@ import torch
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard, Task
-from tulip_rose.rose.device import Device, open_device
+from tulip_rose.rose.device import Device
 from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.folder import read_object
+from tulip_rose.rose.graphs.device import GraphDevice
+from tulip_rose.rose.graphs.framed import Framed
+from tulip_rose.rose.graphs.open import open_device
 from tulip_rose.rose.heads import Heads, join_heads, score_heads
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
@@ -41,9 +44,17 @@ class Engine:
     """A model on a device. Not for use by two threads at once: one thread owns it (see `loop`)."""
 
     def __init__(
-        self, model: Model, heads: Mapping[OutputKind, Head], device: Device, kit: Kit, card: ModelCard
+        self,
+        model: Model,
+        heads: Mapping[OutputKind, Head],
+        device: Device,
+        kit: Kit,
+        card: ModelCard,
+        framed: Framed | None = None,
     ) -> None:
+        """Take a loaded model; `framed` has its steps where the device has graphs."""
         self.card = card
+        self.framed = framed
         self._model = model
         self._heads = heads
         self._device = device
@@ -78,10 +89,15 @@ class Engine:
             else:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
-        engine = cls(model, heads.by_kind, device, kit, card)
+        framed = None
+        if isinstance(device, GraphDevice):
+            framed = _framed(model, heads, device, options, card)
+        engine = cls(model, heads.by_kind, device, kit, card, framed)
         engine._try(path)
         # A backend may be chosen when a layer attends for the first time.
         engine.card = replace(card, attention_backend=kit.attention.name)
+        if framed is not None:
+            framed.prewarm(options.graphs.prewarm, card.form())
         give_back()
         return engine
 
@@ -89,8 +105,11 @@ class Engine:
         """Launch one forward pass; returns at once.
 
         Raises:
+            TooLargeError: the batch has no room on a device with graphs; halves of it may have.
             EngineDeadError: the device can do nothing more.
         """
+        if self.framed is not None:
+            return LazyTensor(self.framed.launch(batch), batch.places)
         launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
         return LazyTensor(launched, batch.places)
 
@@ -112,6 +131,13 @@ class Engine:
         rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
         if any(rows.failed(0, want) for want in range(len(wants))):
             raise LoadError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
+
+
+def _framed(model: Model, heads: Heads, device: GraphDevice, options: EngineOptions, card: ModelCard) -> Framed:
+    """Steps of fixed sizes, the largest of which holds the longest input."""
+    graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
+    dtype: torch.dtype = getattr(torch, options.dtype)
+    return Framed(model, heads.by_kind, device, graphs, dtype=dtype, dimensions=card.dimensions)
 
 
 def _card(
