@@ -122,6 +122,15 @@ def test_tokens_that_nobody_sees_are_left_to_torch_where_there_are_windows(flash
     assert call["seqused_k"].tolist() == [4, 3]
 
 
+@pytest.mark.parametrize("name", ["flashinferFa3", "torch"])
+def test_a_backend_that_needs_lengths_on_the_host_never_runs_without_them(wrappers: list[Wrapper], name: str) -> None:
+    attention = ChosenAttention(name, CPU, HOPPER)
+    q, k, v = torch.randn(4, 3, 4, 64).bfloat16().unbind(1)
+    starts = torch.tensor([0, 3, 4], dtype=torch.int32)
+    with pytest.raises(LoadError, match=f"by {name} needs lengths on the host"):
+        attention(q, k, v, Ragged((), starts, 4, 4, seen=starts.diff()), Mask(), 1.0)
+
+
 def test_a_compiler_is_found_in_the_path_and_in_the_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nowhere"))
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))

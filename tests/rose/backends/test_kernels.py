@@ -109,6 +109,25 @@ def test_rows_after_the_last_sequence_are_zeros_whatever_they_held(
     assert not out[tokens:].any()
 
 
+@pytest.mark.parametrize("mask", TO_THE_LEFT + TO_BOTH_SIDES, ids=str)
+@pytest.mark.parametrize("opened", [flash_attention_4, torch_varlen])
+def test_lengths_that_only_the_device_knows_are_read_there(
+    flash: FlashAttention, kernel: list[dict[str, Any]], opened: Any, mask: Mask
+) -> None:
+    torch.manual_seed(13)
+    rows = RAGGED.tokens + 8
+    starts = torch.tensor([*RAGGED.starts.tolist(), rows, rows, rows], dtype=torch.int32)
+    static = Ragged((), starts, rows, rows, seen=starts.diff())
+    q, k, v = torch.randn(rows, 3, 4, 32).bfloat16().unbind(1)
+    out = opened(CPU)(q, k, v, static, mask, 0.3)
+    alone = opened(CPU)(*(x[: RAGGED.tokens] for x in (q, k, v)), RAGGED, mask, 0.3)
+    assert torch.equal(out[: RAGGED.tokens], alone)
+    starts.copy_(torch.tensor([0, 4, 4, 4, 4, rows, rows, rows, rows]))
+    static.seen.copy_(starts.diff())
+    again = opened(CPU)(q, k, v, static, mask, 0.3)
+    assert torch.equal(again[:4], opened(CPU)(*(x[:4] for x in (q, k, v)), Ragged.of([4]), mask, 0.3))
+
+
 def test_borders_are_copied_once_for_all_layers_of_a_batch(flash: FlashAttention) -> None:
     attention = flash_attention_4(CPU)
     others = Ragged.of([2, 3])

@@ -22,9 +22,10 @@ class Borders:
 
     @classmethod
     def of(cls, ragged: Ragged, device: torch.device) -> "Borders":
-        """Copied to the device; the copy does not wait."""
-        seen = None if not ragged.partly_seen else _seen(ragged).to(device, non_blocking=True)
-        return cls(ragged.starts.to(device, non_blocking=True), seen, limit(ragged.longest))
+        """Copied to the device, where they are not there; the copy does not wait."""
+        seen = _seen(ragged)
+        on_device = None if seen is None else seen.to(device, non_blocking=True)
+        return cls(ragged.starts.to(device, non_blocking=True), on_device, limit(ragged.longest))
 
 
 def limit(longest: int) -> int:
@@ -47,7 +48,9 @@ class LastBorders:
         return self._borders
 
 
-def _seen(ragged: Ragged) -> Tensor:
+def _seen(ragged: Ragged) -> Tensor | None:
+    if not ragged.partly_seen:
+        return ragged.seen
     counts = [count for _, count in ragged.partly_seen]
     repeats = [group.count for group, _ in ragged.partly_seen]
     return torch.from_numpy(np.repeat(np.array(counts, np.int32), repeats))

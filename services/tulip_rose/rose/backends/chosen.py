@@ -60,16 +60,20 @@ class ChosenAttention:
         """See `Attention`.
 
         Raises:
-            LoadError: the backend that was asked for cannot serve this layer.
+            LoadError: the backend that was asked for cannot serve this layer, or the only one that can needs lengths on
+                the host, and they are on the device.
         """
         asked = asked_of(q, k, mask)
         if asked not in self._by_kind:
             self._by_kind[asked] = self._choose(asked)
             self.name = "+".join(sorted({(each or self._plain).name for each in self._by_kind.values()}))
         backend = self._by_kind[asked]
-        if backend is None or not backend.serves(ragged, mask):
-            return self._plain(q, k, v, ragged, mask, scale)
-        return backend(q, k, v, ragged, mask, scale)
+        if backend is not None and backend.serves(ragged, mask):
+            return backend(q, k, v, ragged, mask, scale)
+        if ragged.seen is not None:
+            needs = (backend or self._plain).name
+            raise LoadError(f"attention of {asked} by {needs} needs lengths on the host, and a graph has none")
+        return self._plain(q, k, v, ragged, mask, scale)
 
     def _choose(self, asked: Asked) -> Backend | None:
         """None stands for torch's plain attention."""

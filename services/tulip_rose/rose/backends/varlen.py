@@ -32,7 +32,7 @@ class VarlenAttention:
         self._borders = LastBorders(device)
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
-        """See `Attention`. Where not all tokens are seen, all that are seen are seen by all."""
+        """See `Attention`."""
         out = self._kernel(q, k, v, self._borders.of(ragged), mask, scale)
         # No sequence owns these rows, so the kernel has not written them.
         out[ragged.tokens :].zero_()
@@ -43,9 +43,10 @@ class VarlenAttention:
         """Whether it can.
 
         These kernels lay the last key that is seen under the last query, so that what is before and after a query
-        means something else where keys at the end are left out.
+        means something else where keys at the end are left out. So beside windows all tokens of a text have to be
+        seen, which nobody can check where lengths are known to the device alone.
         """
-        return not ragged.partly_seen or (mask.window is None and not mask.causal)
+        return not ragged.partly_seen or _sees_all(mask)
 
 
 def flash_attention_4(device: torch.device) -> VarlenAttention:
@@ -65,7 +66,7 @@ def flash_attention_4(device: torch.device) -> VarlenAttention:
             cu_seqlens_k=borders.starts,
             max_seqlen_q=borders.limit,
             max_seqlen_k=borders.limit,
-            seqused_k=borders.seen,
+            seqused_k=borders.seen if _sees_all(mask) else None,
             softmax_scale=scale,
             causal=mask.causal,
             window_size=_window(mask, None),
@@ -98,11 +99,15 @@ def torch_varlen(device: torch.device) -> VarlenAttention:
             scale=scale,
             window_size_left=left,
             window_size_right=right,
-            seqused_k=borders.seen,
+            seqused_k=borders.seen if _sees_all(mask) else None,
         )[0]
         return out
 
     return VarlenAttention(VARLEN, kernel, device)
+
+
+def _sees_all(mask: Mask) -> bool:
+    return mask.window is None and not mask.causal
 
 
 def _window(mask: Mask, everything: int | None) -> tuple[int | None, int | None]:
