@@ -5,6 +5,7 @@ batch = Batch.pack([Sequence.whole(ids, engine.card.form()) for ids in texts])
 vectors = engine.step(batch).wait().array()
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -34,10 +35,13 @@ from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.pooling_words import to_manifest
+from tulip_rose.rose.room import Room
 from tulip_rose.rose.scoring.read import read_scorer
 from tulip_rose.rose.tokenizer_file import check_tokenizer
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
+
+log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -80,6 +84,7 @@ class Engine:
         with torch.inference_mode():
             with Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
                 says = Config(config, str(path / "config.json"))
+                room = _room(says, weights, options, device)
                 scorer = read_scorer(path, name, says, options, weights, device.torch_device)
                 outputs = read_outputs(path, name, says, weights, kit, device.torch_device)
                 model = model_type(says, weights, kit, device.torch_device)
@@ -90,7 +95,8 @@ class Engine:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
         framed = None
-        if isinstance(device, GraphDevice):
+        if isinstance(device, GraphDevice) and room is not None:
+            log.info("memory: %s", room.check_all(card))
             framed = _framed(model, heads, device, options, card)
         engine = cls(model, heads.by_kind, device, kit, card, framed)
         engine._try(path)
@@ -131,6 +137,15 @@ class Engine:
         rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
         if any(rows.failed(0, want) for want in range(len(wants))):
             raise LoadError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
+
+
+def _room(config: Config, weights: Weights, options: EngineOptions, device: Device) -> Room | None:
+    """What a model with graphs takes of its device, which has room at least for its weights."""
+    if not isinstance(device, GraphDevice):
+        return None
+    room = Room.of(config, weights, options, device.torch_device)
+    room.check_any()
+    return room
 
 
 def _framed(model: Model, heads: Heads, device: GraphDevice, options: EngineOptions, card: ModelCard) -> Framed:

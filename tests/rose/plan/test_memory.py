@@ -67,7 +67,10 @@ def test_a_plan_says_its_numbers() -> None:
 def test_what_fits_exactly_fits_and_one_byte_less_does_not() -> None:
     size = plan_memory(NEEDS).device_bytes
     assert fit_memory(NEEDS, size, 512) == plan_memory(NEEDS)
-    with pytest.raises(LoadError, match=r"takes 3\.67 GiB of the device \(weights 1\.11 GiB.* are free: batches of at"):
+    with pytest.raises(
+        LoadError,
+        match=r"takes 3\.67 GiB of the device \(weights 1\.11 GiB.*, the device has 3\.67 GiB for it: batches of at",
+    ):
         fit_memory(NEEDS, size - 1, 512)
 
 

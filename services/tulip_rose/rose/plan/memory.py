@@ -118,8 +118,8 @@ def fit_memory(needs: Needs, free_bytes: int, longest: int) -> MemoryPlan:
 
     Args:
         needs: what is to be held.
-        free_bytes: of the device.
-        longest: tokens of the longest input: batches cannot be made smaller than it.
+        free_bytes: of the device, that the model may take.
+        longest: tokens of the longest input: batches cannot be made smaller than it. At most what the buckets hold.
 
     Raises:
         LoadError: it has not; says what everything takes, and what would fit.
@@ -128,7 +128,7 @@ def fit_memory(needs: Needs, free_bytes: int, longest: int) -> MemoryPlan:
     if plan.device_bytes <= free_bytes:
         return plan
     advice = _advice(needs, free_bytes, longest)
-    raise LoadError(f"the model takes {plan}; {_shown(free_bytes)} of the device are free: {advice}")
+    raise LoadError(f"the model takes {plan}, the device has {_shown(free_bytes)} for it: {advice}")
 
 
 def _advice(needs: Needs, free_bytes: int, longest: int) -> str:
