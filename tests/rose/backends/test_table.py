@@ -14,6 +14,7 @@ from tulip_rose.rose.errors import LoadError
 BERT = Asked(12, 12, 64, "bfloat16", None, None, bias=False)
 MINILM, QWEN = replace(BERT, size=32), Asked(16, 8, 128, "bfloat16", None, 0, bias=False)
 MODERN, GEMMA = replace(BERT, left=64, right=64), Asked(3, 1, 256, "bfloat16", 256, 256, bias=False)
+GRAPH = replace(BERT, in_graph=True)
 QWEN_WINDOW, MPNET = replace(QWEN, left=4095), replace(BERT, bias=True)
 
 ALL = Here((9, 0), FLASH_ATTENTION_4.tested, FLASHINFER.tested, compiles=True)
@@ -49,6 +50,9 @@ BARE = replace(NO_FLASH4, flashinfer=None)
         (replace(BERT, size=20), replace(BARE, capability=(8, 0)), TORCH),
         (BERT, TURING, TORCH),
         (MPNET, HOPPER, TORCH),
+        (GRAPH, HOPPER, FLASH4),
+        (GRAPH, NO_FLASH4, VARLEN),
+        (GRAPH, AMPERE, VARLEN),
         (replace(BERT, dtype="float32"), HOPPER, TORCH),
         (replace(BERT, size=512), HOPPER, TORCH),
     ],
@@ -61,16 +65,23 @@ def test_auto_takes_the_first_that_can(asked: Asked, here: Here, expected: str) 
     assert len(choice.passed_over) == NAMES.index(expected)
 
 
-@pytest.mark.parametrize("asked", [BERT, MINILM, QWEN, MODERN, GEMMA, QWEN_WINDOW, MPNET], ids=str)
+@pytest.mark.parametrize("asked", [BERT, MINILM, QWEN, MODERN, GEMMA, QWEN_WINDOW, MPNET, GRAPH], ids=str)
 @pytest.mark.parametrize("here", [HOPPER, BLACKWELL, AMPERE, TURING, BARE], ids=str)
 @pytest.mark.parametrize("name", NAMES)
-def test_an_explicit_choice_is_taken_or_refused_with_some_that_are_taken(asked: Asked, here: Here, name: str) -> None:
+def test_an_explicit_choice_is_taken_or_refused_with_those_that_are_taken(asked: Asked, here: Here, name: str) -> None:
+    taken = [each for each in NAMES if is_taken(each, asked, here)]
+    if name not in taken:
+        expected = ", ".join(("auto", *taken)) if taken else "nothing"
+        with pytest.raises(LoadError, match=f"attentionBackend {name} cannot .*; what would work here: {expected}$"):
+            choose_backend(name, asked, here)
+    assert is_taken("auto", asked, here) == bool(taken)
+
+
+def is_taken(name: str, asked: Asked, here: Here) -> bool:
     try:
-        assert choose_backend(name, asked, here).name == name
-    except LoadError as error:
-        words = str(error).split("what would work here: ")[1].split(", ")
-        assert name not in words
-        assert all(choose_backend(word, asked, here) for word in words)
+        return name in ("auto", choose_backend(name, asked, here).name)
+    except LoadError:
+        return False
 
 
 @pytest.mark.parametrize(
@@ -85,6 +96,8 @@ def test_an_explicit_choice_is_taken_or_refused_with_some_that_are_taken(asked: 
         (FA3, BERT, replace(ALL, flashinfer="0.6.18"), r"flashinfer-python 0\.6\.18 is older than 0\.7\.1"),
         (FA2, BERT, replace(ALL, compiles=False), "neither nvcc nor flashinfer-jit-cache"),
         (FA2, BERT, TURING, "compute capability 8 and above"),
+        (FA2, GRAPH, HOPPER, "a graph knows no lengths"),
+        (TORCH, GRAPH, HOPPER, "which a graph does not know"),
         (VARLEN, MPNET, HOPPER, "adds no bias to logits"),
         (VARLEN, replace(BERT, dtype="float32"), HOPPER, "takes bfloat16, not float32"),
         (VARLEN, replace(BERT, size=264), HOPPER, "at most 256 values, not 264"),
@@ -102,6 +115,16 @@ def test_a_choice_says_what_was_passed_over_and_why() -> None:
         "passed over: flashattention4 (flash-attn-4 is not installed); "
         "flashinferFa3 (its windows reach to the left alone)"
     )
+
+
+def test_where_nothing_can_serve_a_layer_each_backend_says_why() -> None:
+    leaning = replace(MPNET, in_graph=True)
+    with pytest.raises(
+        LoadError, match=rf"no attention backend can serve .*{FLASH4} \(.*\); .*{TORCH} \(it takes texts"
+    ):
+        choose_backend("auto", leaning, HOPPER)
+    with pytest.raises(LoadError, match=f"{FA3} cannot serve .*; what would work here: nothing$"):
+        choose_backend(FA3, leaning, HOPPER)
 
 
 def test_a_name_that_no_backend_has_is_refused_with_those_there_are() -> None:

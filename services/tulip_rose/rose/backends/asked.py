@@ -19,6 +19,8 @@ class Asked:
     """How many after it; 0 where attention is causal."""
     bias: bool
     """Whether something is added to logits by distance."""
+    in_graph: bool = False
+    """Whether lengths of texts are known to the device alone, as in a step that is captured."""
 
     @property
     def right_window(self) -> bool:
@@ -28,7 +30,8 @@ class Asked:
     def __str__(self) -> str:
         shared = "" if self.kv_heads == self.heads else f" over {self.kv_heads} of keys"
         bias = ", a bias by distance" if self.bias else ""
-        return f"{self.heads} heads of {self.size}{shared}, {self._view()}{bias}, {self.dtype}"
+        graph = ", in a graph" if self.in_graph else ""
+        return f"{self.heads} heads of {self.size}{shared}, {self._view()}{bias}, {self.dtype}{graph}"
 
     def _view(self) -> str:
         if self.left is None and self.right is None:

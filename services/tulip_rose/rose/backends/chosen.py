@@ -60,19 +60,15 @@ class ChosenAttention:
         """See `Attention`.
 
         Raises:
-            LoadError: the backend that was asked for cannot serve this layer, or the only one that can needs lengths on
-                the host, and they are on the device.
+            LoadError: the backend that was asked for cannot serve this layer, or none can.
         """
-        asked = asked_of(q, k, mask)
+        asked = asked_of(q, k, mask, in_graph=ragged.seen is not None)
         if asked not in self._by_kind:
             self._by_kind[asked] = self._choose(asked)
             self.name = "+".join(sorted({(each or self._plain).name for each in self._by_kind.values()}))
         backend = self._by_kind[asked]
         if backend is not None and backend.serves(ragged, mask):
             return backend(q, k, v, ragged, mask, scale)
-        if ragged.seen is not None:
-            needs = (backend or self._plain).name
-            raise LoadError(f"attention of {asked} by {needs} needs lengths on the host, and a graph has none")
         return self._plain(q, k, v, ragged, mask, scale)
 
     def _choose(self, asked: Asked) -> Backend | None:
@@ -92,7 +88,7 @@ class ChosenAttention:
             raise LoadError(f"attentionBackend {name} is installed and cannot be imported: {error}") from error
 
 
-def asked_of(q: Tensor, k: Tensor, mask: Mask) -> Asked:
+def asked_of(q: Tensor, k: Tensor, mask: Mask, *, in_graph: bool) -> Asked:
     """What a layer asks: q [T, heads, size], k [T, kv_heads, size]."""
     left, right = mask.window or (None, None)
     return Asked(
@@ -103,4 +99,5 @@ def asked_of(q: Tensor, k: Tensor, mask: Mask) -> Asked:
         left=left,
         right=0 if mask.causal else right,
         bias=mask.bias is not None,
+        in_graph=in_graph,
     )

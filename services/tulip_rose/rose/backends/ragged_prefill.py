@@ -49,8 +49,8 @@ class RaggedPrefill:
 
     @staticmethod
     def serves(ragged: Ragged, mask: Mask) -> bool:
-        """Whether it can: lengths are planned on the host, and the keys of a text are all those between its offsets."""
-        return not ragged.partly_seen and ragged.seen is None
+        """Whether it can: the keys of a text are all those between its offsets."""
+        return not ragged.partly_seen
 
 
 def kind_of(q: Tensor, k: Tensor, mask: Mask, scale: float) -> Kind:

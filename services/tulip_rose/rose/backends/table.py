@@ -46,19 +46,26 @@ def choose_backend(name: str, asked: Asked, here: Here) -> Choice:
         here: what there is.
 
     Raises:
-        LoadError: not known, or it cannot serve the layer here; says why, and what would.
+        LoadError: not known, or it cannot serve the layer here; says why, and what would. Of auto: nothing can.
     """
     against = {each: tuple(row.against(asked, here)) for each, row in _TABLE.items()}
     fit = [each for each, obstacles in against.items() if not obstacles]
     if name == AUTO:
-        better = list(against)[: list(against).index(fit[0])]
-        return Choice(fit[0], _TABLE[fit[0]].merit, tuple(f"{each} ({', '.join(against[each])})" for each in better))
+        return _first(fit, against, asked)
     if name not in against:
         raise unknown(name)
     if against[name]:
         said = f"attentionBackend {name} cannot serve {asked}: {', '.join(against[name])}"
-        raise LoadError(f"{said}; what would work here: {', '.join((AUTO, *fit))}")
+        raise LoadError(f"{said}; what would work here: {', '.join((AUTO, *fit)) if fit else 'nothing'}")
     return Choice(name, "asked for")
+
+
+def _first(fit: list[str], against: dict[str, tuple[str, ...]], asked: Asked) -> Choice:
+    said = [f"{each} ({', '.join(obstacles)})" for each, obstacles in against.items() if obstacles]
+    if not fit:
+        raise LoadError(f"no attention backend can serve {asked}: {'; '.join(said)}")
+    before = list(against).index(fit[0])
+    return Choice(fit[0], _TABLE[fit[0]].merit, tuple(said[:before]))
 
 
 def unknown(name: str) -> LoadError:
@@ -93,8 +100,9 @@ def _varlen(asked: Asked, here: Here) -> Obstacles:
     yield from _pieces(asked)
 
 
-def _torch(_asked: Asked, _here: Here) -> Obstacles:
-    yield from ()
+def _torch(asked: Asked, _here: Here) -> Obstacles:
+    if asked.in_graph:
+        yield "it takes texts of one length at a time, which a graph does not know"
 
 
 def _flashinfer(asked: Asked, here: Here) -> Obstacles:
@@ -104,6 +112,8 @@ def _flashinfer(asked: Asked, here: Here) -> Obstacles:
     yield from _flash(asked)
     if asked.right_window:
         yield "its windows reach to the left alone"
+    if asked.in_graph:
+        yield "each batch is planned on the host, where a graph knows no lengths"
 
 
 def _flash(asked: Asked) -> Obstacles:
@@ -142,6 +152,6 @@ _TABLE = {
     FA3: _Row(_fa3, "made for Hopper; each batch is planned on the host"),
     VARLEN: _Row(_varlen, "FlashAttention 2 as it comes with torch: nothing to install, nothing to plan"),
     FA2: _Row(_fa2, "any GPU from Ampere on and heads of any size; each batch is planned on the host"),
-    TORCH: _Row(_torch, "takes any layer, in one call for all texts of one length"),
+    TORCH: _Row(_torch, "any layer, in one call for all texts of one length"),
 }
 NAMES = tuple(_TABLE)
