@@ -7,7 +7,7 @@ from tulip_rose.rose.plan.observed import Observed
 
 _ESTIMATED = (
     "Estimated: two histograms tell neither which sizes lie within a bucket nor which go together. Expect fewer\n"
-    "batches to be covered than the table says, 98 to 99 % in place of 99.9 %. Counts by both sizes give what it says."
+    "batches to be covered than the table says, 97 to 100 % in place of 99.9 %. Counts by both sizes give what it says."
 )
 _SHORT = (
     "The budget of {graphs} graphs gives {covered} of the batches a graph that is ready, not {asked}: the others are\n"
