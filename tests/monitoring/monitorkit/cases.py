@@ -36,11 +36,11 @@ def requests(**by_status: str) -> dict[str, str]:
     }
 
 
-def answers(size: str, bound: str, late: int) -> dict[str, str]:
-    """100 answers a minute to requests of a size, of which some came after `bound` seconds."""
+def answers(size: str, bound: str, in_time: str) -> dict[str, str]:
+    """100 answers a minute to requests of a size, of which so many came within `bound` seconds."""
     labels = f'{POD},max_tokens="{size}"'
     return {
-        f'trellis_gateway_request_seconds_bucket{{{labels},le="{bound}"}}': f"0+{100 - late}{_FOR_HOURS}",
+        f'trellis_gateway_request_seconds_bucket{{{labels},le="{bound}"}}': in_time,
         f'trellis_gateway_request_seconds_bucket{{{labels},le="+Inf"}}': f"0+100{_FOR_HOURS}",
         f"trellis_gateway_request_seconds_count{{{labels}}}": f"0+100{_FOR_HOURS}",
     }
@@ -103,17 +103,26 @@ CASES = (
     Case("TrellisErrorsFast", "one of a thousand fails", requests(_200="0+999x600", _500="0+1x600"), "70m"),
     Case("TrellisErrorsFast", "callers' mistakes", requests(_200="0+50x600", _400="0+50x600", _500="0x600"), "70m"),
     Case("TrellisErrorsFast", "it is over", requests(_200="0+95x600", _500="0+5x60 300x600"), "80m"),
+    Case("TrellisErrorsFast", "for four minutes", requests(_200="0+1000x600", _500="0x66 0+50x600"), "70m"),
     Case("TrellisErrorsFast", "nobody asks", requests(_200="0x600", _500="0x600"), "70m"),
     Case("TrellisErrorsSlow", "one of a hundred fails", requests(_200="0+99x600", _503="0+1x600"), "390m", MODEL),
     Case("TrellisErrorsSlow", "a short burst", requests(_200="0+1000x600", _500="0+100x5 500x600"), "390m"),
-    Case("TrellisSlowAnswers", "small ones are late", answers("512", "1.0", 20), "70m", f'{MODEL},max_tokens="512"'),
-    Case("TrellisSlowAnswers", "medium ones are late", answers("8192", "10.0", 20), "70m", 'max_tokens="8192"'),
-    Case("TrellisSlowAnswers", "large ones are late", answers("any", "100.0", 20), "70m", 'max_tokens="any"'),
-    Case("TrellisSlowAnswers", "few are late", answers("512", "1.0", 5), "70m"),
+    Case(
+        "TrellisSlowAnswers",
+        "small ones are late",
+        answers("512", "1.0", "0+80x600"),
+        "70m",
+        f'{MODEL},max_tokens="512"',
+    ),
+    Case("TrellisSlowAnswers", "medium ones are late", answers("8192", "10.0", "0+80x600"), "70m", 'max_tokens="8192"'),
+    Case("TrellisSlowAnswers", "large ones are late", answers("any", "100.0", "0+80x600"), "70m", 'max_tokens="any"'),
+    Case("TrellisSlowAnswers", "few are late", answers("512", "1.0", "0+95x600"), "70m"),
+    Case("TrellisSlowAnswers", "for four minutes", answers("512", "1.0", "0+100x66 6600x600"), "70m"),
+    Case("TrellisSlowAnswers", "it is over", answers("512", "1.0", "0+100x20 2000x29 2100+100x600"), "70m"),
     Case(
         "TrellisSlowAnswers",
         "large ones take ten seconds, as they may",
-        answers("any", "100.0", 0)
+        answers("any", "100.0", "0+100x600")
         | {f'trellis_gateway_request_seconds_bucket{{{POD},max_tokens="any",le="1.0"}}': "0x600"},
         "70m",
     ),
