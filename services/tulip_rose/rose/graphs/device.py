@@ -38,7 +38,7 @@ class Event(Protocol):
 
 
 class Graph(Protocol):
-    """A captured step. Its memory is given back with it."""
+    """A captured step. Its memory is given back with it, and not before a replay that is on the stream is done."""
 
     def replay(self) -> None:
         """Do the step again, on whatever its static buffers hold by then."""

@@ -39,11 +39,18 @@ class FramedLaunched:
         return outcome
 
     def _settle(self, timeout_s: float | None) -> Parts | RoseError:
+        if self._outcome is not None:
+            return self._outcome
+        failure = self._failure(timeout_s)
+        # Once the outcome is there the slot may be another step's: two who waited must not both read it.
         with self._lock:
             if self._outcome is None:
-                try:
-                    self._event.wait(timeout_s)
-                    self._outcome = self._collect()
-                except RoseError as error:
-                    self._outcome = error
+                self._outcome = failure or self._collect()
             return self._outcome
+
+    def _failure(self, timeout_s: float | None) -> RoseError | None:
+        try:
+            self._event.wait(timeout_s)
+        except RoseError as error:
+            return error
+        return None
