@@ -136,7 +136,7 @@ CASES = (
     Case("TrellisNoReadyEngine", "none is known", _UNDER_WAY, "5m", MODEL),
     Case("TrellisNoReadyEngine", "none is ready", _UNDER_WAY | counted(_UP, "0x600", 'endpoint="e"'), "5m", MODEL),
     Case("TrellisNoReadyEngine", "one is", _UNDER_WAY | counted(_UP, "1x600", 'endpoint="e"'), "5m"),
-    Case("TrellisNoReadyEngine", "for a moment", _UNDER_WAY | counted(_UP, "1x3 0x0 1x600", 'endpoint="e"'), "5m"),
+    Case("TrellisNoReadyEngine", "for a moment", _UNDER_WAY | counted(_UP, "1x3 0x0 1x600", 'endpoint="e"'), "4m"),
     Case("TrellisKeysRefused", "half have no key", requests(_200="0+10x600", _401="0+10x600"), "40m", MODEL),
     Case("TrellisKeysRefused", "some have none", requests(_200="0+90x600", _401="0+10x600"), "40m"),
     Case(
@@ -161,6 +161,7 @@ CASES = (
     Case("TrellisEngineStuck", "well, then not", engine("1x20 0x600"), "26m", POD),
     Case("TrellisEngineStuck", "a new process warms up", engine("1x20 0x600", "0x20 1200x600"), "26m"),
     Case("TrellisEngineStuck", "it drains", engine("1x20 0x600", draining="0x20 1x600"), "26m"),
+    Case("TrellisEngineStuck", "a minute ago it was well", engine("1x20 0x600"), "22m"),
     Case("TrellisEngineStuck", "well", engine("1x600"), "26m"),
     Case("TrellisRestarts", "four within an hour", engine("1x600", "0x10 600x10 1200x10 1800x10 2400x600"), "55m", POD),
     Case("TrellisRestarts", "a rollout", engine("1x600", "0x10 600x600"), "55m"),
