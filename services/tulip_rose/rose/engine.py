@@ -5,7 +5,6 @@ batch = Batch.pack([Sequence.whole(ids, engine.card.form()) for ids in texts])
 vectors = engine.step(batch).wait().array()
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -34,14 +33,13 @@ from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
+from tulip_rose.rose.plan.memory import UNPLANNED, Memory
 from tulip_rose.rose.pooling_words import to_manifest
 from tulip_rose.rose.room import Room
 from tulip_rose.rose.scoring.read import read_scorer
 from tulip_rose.rose.tokenizer_file import check_tokenizer
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
-
-log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -55,9 +53,11 @@ class Engine:
         kit: Kit,
         card: ModelCard,
         framed: Framed | None = None,
+        memory: Memory = UNPLANNED,
     ) -> None:
         """Take a loaded model; `framed` has its steps where the device has graphs."""
         self.card = card
+        self.memory = memory
         self.framed = framed
         self._model = model
         self._heads = heads
@@ -94,11 +94,11 @@ class Engine:
             else:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
-        framed = None
+        framed, memory = None, UNPLANNED
         if isinstance(device, GraphDevice) and room is not None:
-            log.info("memory: %s", room.check_all(card))
+            memory = room.check_all(card)
             framed = _framed(model, heads, device, options, card)
-        engine = cls(model, heads.by_kind, device, kit, card, framed)
+        engine = cls(model, heads.by_kind, device, kit, card, framed, memory)
         engine._try(path)
         # A backend may be chosen when a layer attends for the first time.
         engine.card = replace(card, attention_backend=kit.attention.name)

@@ -3,7 +3,9 @@
 How long the longest input is shows only when the model is there: what is asked first is whether anything fits at all.
 """
 
+import logging
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -12,13 +14,20 @@ from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.options import EngineOptions
-from tulip_rose.rose.plan.memory import MemoryPlan, Needs, Shape, fit_memory, plan_memory
+from tulip_rose.rose.plan.memory import RING, Memory, Needs, Shape, fit_memory, plan_memory
 from tulip_rose.rose.weights import Weights
+
+log = logging.getLogger(__name__)
 
 
 def free_bytes(device: torch.device) -> int | None:
     """Of a device with memory of its own, as its driver tells it; None: it has none."""
     return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+
+
+def used_bytes(device: torch.device) -> int:
+    """What this process has taken of a device with memory of its own, the driver's share left out; else 0."""
+    return torch.cuda.memory_reserved(device) if device.type == "cuda" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +65,7 @@ class Room:
             least = replace(self.needs.buckets, most_tokens=1)
             fit_memory(replace(self.needs, buckets=least, graphs=1), free, 1)
 
-    def check_all(self, card: ModelCard) -> MemoryPlan:
+    def check_all(self, card: ModelCard) -> Memory:
         """Ask whether there is room for everything, once the weights are loaded.
 
         Raises:
@@ -66,5 +75,8 @@ class Room:
         needs = replace(self.needs, buckets=buckets, dimensions=card.dimensions)
         free = free_bytes(self.device)
         if free is None:
-            return plan_memory(needs)
-        return fit_memory(needs, free + needs.weights_bytes, card.max_input_tokens)
+            plan = plan_memory(needs)
+        else:
+            plan = fit_memory(needs, free + needs.weights_bytes, card.max_input_tokens)
+        log.info("memory: %s", plan)
+        return Memory({**plan.device, RING: plan.ring}, partial(used_bytes, self.device))

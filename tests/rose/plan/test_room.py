@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 from tulip_rose.rose import room as room_module
 from tulip_rose.rose.engine import Engine
@@ -12,7 +13,18 @@ from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.arena import Arena, Slot, Widths
 from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
-from tulip_rose.rose.plan.memory import MIB, RESERVE_BYTES, STEPS, Needs, Shape, plan_memory
+from tulip_rose.rose.plan.memory import (
+    DEVICE_PARTS,
+    GRAPH_BYTES,
+    MIB,
+    RESERVE_BYTES,
+    RING,
+    STEPS,
+    Needs,
+    Shape,
+    plan_memory,
+)
+from tulip_rose.tulip.metrics import Metrics
 
 GRAPHS = EngineOptions(device=GRAPHS_ON_CPU, graphs=GraphOptions(most_tokens=4096, most=4))
 SHAPE = Shape(32, 48, 32, 32)
@@ -45,6 +57,20 @@ def test_an_engine_says_what_it_planned(tiny: Path, caplog: pytest.LogCaptureFix
         Engine.load(tiny, GRAPHS).close()
     [line] = [record.getMessage() for record in caplog.records if record.getMessage().startswith("memory: ")]
     assert "of the device (weights 0.00 GiB, activations 0.0" in line
+
+
+def test_what_was_planned_is_told_as_metrics(tiny: Path) -> None:
+    engine, metrics = Engine.load(tiny, GRAPHS), Metrics()
+    metrics.watch_memory(engine.memory)
+    planned = {
+        part: metrics.registry.get_sample_value("trellis_engine_memory_planned_bytes", {"part": part})
+        for part in (*DEVICE_PARTS, RING)
+    }
+    assert planned == engine.memory.planned
+    values = sum(values.numel() for values in load_file(tiny / "model.safetensors").values())
+    assert (planned["weights"], planned["graphs"]) == (4 * values, 4 * GRAPH_BYTES)
+    assert metrics.registry.get_sample_value("trellis_engine_memory_used_bytes") == 0
+    engine.close()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Weights and buffers are sums. Activations are an upper bound of what is alive at
 the reserve are estimates, to be replaced by what a GPU shows. Knows no device.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,10 @@ RESERVE_BYTES = 1024 * MIB
 """Context of the driver, workspaces of matrix products, and what the allocator cannot hand out again."""
 STEPS = 3
 """Slots of the ring: two steps in flight, and one more."""
+
+DEVICE_PARTS = ("weights", "activations", "buffers", "graphs", "reserve")
+RING = "ring"
+"""The part that is pinned memory of the host."""
 
 _INT64, _INT32, _FLOAT32, _BOOL = 8, 4, 4, 1
 _NAMES = {
@@ -97,20 +101,33 @@ class MemoryPlan:
         return f"{_shown(self.device_bytes)} of the device ({parts}) and {_shown(self.ring)} of pinned memory"
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an engine was planned to take, and what it takes."""
+
+    planned: Mapping[str, int]
+    """Bytes by what they are for; empty where nothing is planned."""
+    used: Callable[[], int]
+    """Bytes of the device by now; from any thread."""
+
+
+UNPLANNED = Memory({}, lambda: 0)
+
+
 def plan_memory(needs: Needs) -> MemoryPlan:
     """What everything takes together."""
     rows, slots = needs.buckets.most_rows, needs.buckets.slots[-1]
     ids = 3 * rows * _INT64 + (4 * slots + 1) * _INT32
     out = slots * (needs.dimensions * _FLOAT32 + _BOOL)
     states = rows * needs.shape.hidden * needs.value_bytes
-    device = {
-        "weights": needs.weights_bytes,
-        "activations": rows * needs.shape.row_bytes(needs.value_bytes),
-        "buffers": ids + out + states,
-        "graphs": needs.graphs * GRAPH_BYTES,
-        "reserve": RESERVE_BYTES,
-    }
-    return MemoryPlan(device, STEPS * (ids + out))
+    sizes = (
+        needs.weights_bytes,
+        rows * needs.shape.row_bytes(needs.value_bytes),
+        ids + out + states,
+        needs.graphs * GRAPH_BYTES,
+        RESERVE_BYTES,
+    )
+    return MemoryPlan(dict(zip(DEVICE_PARTS, sizes, strict=True)), STEPS * (ids + out))
 
 
 def fit_memory(needs: Needs, free_bytes: int, longest: int) -> MemoryPlan:
