@@ -15,6 +15,7 @@ from prometheus_client import (
     Gauge,
     Histogram,
     ProcessCollector,
+    disable_created_metrics,
     generate_latest,
 )
 
@@ -24,6 +25,8 @@ from ivy.tokenize.native.choice import Fallback
 OTHER = "other"
 """The route of a path that nobody serves: callers must not make label values."""
 STAGES = ("parse", "tokenize", "queue", "forward", "total")
+SIZES = (512, 8192)
+"""Most tokens of a small and of a medium request: each class has a time of its own that it may take."""
 
 _PREFIX = "trellis_gateway_"
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
@@ -65,6 +68,8 @@ class Metrics:
     """What `/metrics` shows."""
 
     def __init__(self, routes: Iterable[str], statuses: Iterable[int]) -> None:
+        # A `_created` series beside each counter doubles what is scraped, and says only when the process began.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR):
             self._registry.register(collector)
@@ -91,6 +96,13 @@ class Metrics:
         )
         self._fallback = {reason: fallback.labels(reason.value) for reason in Fallback}
         self._describe_state()
+        self._describe_times()
+
+    def answered(self, tokens: int, seconds: float) -> None:
+        """A request of so many tokens was answered as it should be."""
+        self._answers[sum(tokens > most for most in SIZES)].observe(seconds)
+
+    def _describe_times(self) -> None:
         stages = Histogram(
             _PREFIX + "stage_seconds",
             "Time of each stage of a request; queue and forward are the engine's.",
@@ -99,6 +111,14 @@ class Metrics:
             registry=self._registry,
         )
         self.stages = {stage: stages.labels(stage) for stage in STAGES}
+        answers = Histogram(
+            _PREFIX + "request_seconds",
+            "Time of requests answered with vectors or scores, by the most tokens of their class.",
+            ["max_tokens"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._answers = [answers.labels(most) for most in (*map(str, SIZES), "any")]
 
     def tokenizes(self, fallback: Fallback | None) -> None:
         """Show why the library tokenizes; None: the compiled tokenizer does."""

@@ -101,6 +101,7 @@ class Around:
         if route in self._work and status == 200:
             for stage, child in self._metrics.stages.items():
                 child.observe(timing.total_s() if stage == "total" else getattr(timing, f"{stage}_s"))
+            self._metrics.answered(request[WORK].tokens, timing.total_s())
         # Probes ask several times a second, which would drown what people look for.
         self._access_log.write(
             "debug" if route in self._open else "info",

@@ -12,6 +12,7 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from tulip_rose.planning.command import add_plan_buckets, plan_buckets
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.tulip.arguments import add_serve, config_of
 from tulip_rose.tulip.config import Config
@@ -28,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     try:
         arguments = _parser().parse_args(argv)
-        return _serve(config_of(arguments))
+        return int(arguments.run(arguments))
     except (ConfigError, LoadError) as error:
         print(f"tulip: {error}", file=sys.stderr)
     except ModuleNotFoundError as error:
@@ -40,8 +41,15 @@ def main(argv: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tulip_rose", description="The engine of Trellis.")
-    add_serve(parser.add_subparsers(required=True, metavar="COMMAND"))
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_serve(commands).set_defaults(run=lambda arguments: _serve(config_of(arguments)))
+    add_plan_buckets(commands).set_defaults(run=_plan_buckets)
     return parser
+
+
+def _plan_buckets(arguments: argparse.Namespace) -> int:
+    print(plan_buckets(arguments))
+    return 0
 
 
 def _serve(config: Config) -> int:

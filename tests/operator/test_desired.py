@@ -232,6 +232,19 @@ def test_a_cached_model_is_downloaded_by_a_job_and_mounted_from_the_folder_that_
         assert mount == {"name": "model", "mountPath": "/models/model", "readOnly": True, "subPath": filled}
 
 
+def test_a_download_is_measured_where_the_pod_monitor_asks(
+    full: Body, in_cluster: Read, setting: ClusterSetting
+) -> None:
+    objects = desired(in_cluster(full), setting, {})
+    template = one(objects, "Job")["spec"]["template"]
+    [fetch] = template["spec"]["containers"]
+    [port] = fetch["ports"]
+    monitor = one(objects, "PodMonitor")["spec"]
+    assert port["name"] in {each["port"] for each in monitor["podMetricsEndpoints"]}
+    assert f"0.0.0.0:{port['containerPort']}" == fetch["command"][fetch["command"].index("--metrics-listen") + 1]
+    assert monitor["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+
+
 def test_another_token_is_another_download(full: Body, in_cluster: Read, setting: ClusterSetting) -> None:
     model = in_cluster(full)
     assert secret_names(model) == ["hf", "keys"]

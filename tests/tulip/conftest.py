@@ -23,6 +23,7 @@ from trellis_wire.v1.packing import pack_ids
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.lazy import LazyTensor, Part
+from tulip_rose.rose.plan.memory import UNPLANNED
 from tulip_rose.tulip.config import Address, Config
 from tulip_rose.tulip.process import Process
 
@@ -37,6 +38,7 @@ class ToyEngine:
 
     def __init__(self, card: ModelCard = CARD) -> None:
         self.card = card
+        self.memory = UNPLANNED
         self.free = threading.Event()
         self.free.set()
         self.held = threading.Event()

@@ -1,6 +1,22 @@
 """The operator's own metrics, `trellis_operator_…`. One object a process, given to those who count."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from trellis_operator.kinds import CHILDREN, EMBEDDING_MODEL, POD
+from trellis_operator.plan.plan import APPLY, DELETE
+
+OUTCOMES = ("converged", "changed", "refused", "gone", "stale", "away", "failed")
+"""Of a visit to a model."""
+RESTARTS = ("relist", "expired", "error", "away")
+"""Why a watch was begun again."""
 
 _SECONDS = (0.002, 0.005, 0.01, 0.05, 0.2, 1, 5, 30)
 
@@ -9,7 +25,9 @@ class Metrics:
     """Counts and times."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._calls = Histogram(
             "trellis_operator_api_call_seconds",
             "Calls to the API server, by method, resource and answer.",
@@ -19,7 +37,7 @@ class Metrics:
         )
         self._visits = Histogram(
             "trellis_operator_reconcile_seconds",
-            "Visits to a model, by outcome: converged, changed, refused, away, failed.",
+            "Visits to a model, by outcome.",
             ["outcome"],
             buckets=_SECONDS,
             registry=self.registry,
@@ -32,10 +50,11 @@ class Metrics:
         )
         self._restarts = Counter(
             "trellis_operator_watch_restarts",
-            "Watches that were begun again, by kind and why: ended, expired, error, away.",
+            "Watches that were begun again, by kind and why.",
             ["kind", "why"],
             registry=self.registry,
         )
+        self._begin()
         self.queue_depth = Gauge(
             "trellis_operator_queue_depth", "Models that wait for a visit now.", registry=self.registry
         )
@@ -43,6 +62,18 @@ class Metrics:
         self.is_leader = Gauge(
             "trellis_operator_is_leader", "1 while this process may write, else 0.", registry=self.registry
         )
+
+    def _begin(self) -> None:
+        """Known label values are there at zero: the first failure is a change, and not a new series."""
+        for outcome in OUTCOMES:
+            self._visits.labels(outcome)
+        for kind in (*CHILDREN, POD):
+            for why in RESTARTS:
+                self._restarts.labels(kind.name, why)
+        self._restarts.labels(EMBEDDING_MODEL.name, "error")
+        for kind in CHILDREN:
+            for verb in (APPLY, DELETE):
+                self._actions.labels(kind.name, verb)
 
     def call(self, method: str, resource: str, outcome: str, seconds: float) -> None:
         """One call to the API server ended."""

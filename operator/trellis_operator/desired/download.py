@@ -66,7 +66,7 @@ def secret_name(model: EmbeddingModel) -> str | None:
 
 def _pod(model: EmbeddingModel, setting: ClusterSetting) -> Object:
     folder = f"{_ROOT}/{source_hash(model)}"
-    fetch = fetch_container(model, setting, folder, {"name": _VOLUME, "mountPath": _ROOT})
+    fetch = _measured(fetch_container(model, setting, folder, {"name": _VOLUME, "mountPath": _ROOT}))
     volume = {"name": _VOLUME, "persistentVolumeClaim": {"claimName": names.model_claim(model)}}
     return pod_spec(
         names.engine(model),
@@ -75,6 +75,15 @@ def _pod(model: EmbeddingModel, setting: ClusterSetting) -> Object:
         automountServiceAccountToken=False,
         restartPolicy="Never",
     )
+
+
+def _measured(fetch: Object) -> Object:
+    """The fetch with metrics, on the port that the PodMonitor asks engines on."""
+    port = names.ENGINE_METRICS_PORT
+    return fetch | {
+        "command": [*fetch["command"], "--metrics-listen", f"0.0.0.0:{port}"],
+        "ports": [{"name": "metrics", "containerPort": port, "protocol": "TCP"}],
+    }
 
 
 def _give_up() -> Object:

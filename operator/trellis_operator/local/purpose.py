@@ -18,8 +18,8 @@ async def purpose_of(address: str) -> Purpose:
     """
     async with grpc.aio.insecure_channel(address, [("grpc.enable_http_proxy", 0)]) as channel:
         try:
-            asked = embedding_pb2_grpc.EmbeddingStub(channel).Info(embedding_pb2.InfoRequest(), timeout=_TIMEOUT_S)
-            info = await asked
+            stub = embedding_pb2_grpc.EmbeddingStub(channel)  # type: ignore[no-untyped-call]
+            info = await stub.Info(embedding_pb2.InfoRequest(), timeout=_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
             raise LocalError(f"the engine did not say what its model is for: {error.code().name}") from error
     return purpose(info)

@@ -1,6 +1,6 @@
 """The numbers of a fetch for Prometheus, served while it runs. Never counts anything itself."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, start_http_server
 
 from trellis_operator.sources.failure import FetchError, Reason
 from trellis_operator.sources.progress import Progress
@@ -10,6 +10,7 @@ class FetchMetrics:
     """What a scrape sees of one fetch."""
 
     def __init__(self, progress: Progress) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         for name, text, read in (
             ("trellis_fetch_total_bytes", "Size of the model", lambda: progress.total_bytes),
@@ -23,6 +24,9 @@ class FetchMetrics:
             ["reason"],
             registry=self.registry,
         )
+        for reason in Reason:
+            if reason.passes:
+                self._failures.labels(reason.value)
 
     def count(self, error: FetchError) -> None:
         """Count an attempt that failed and is made again."""

@@ -48,14 +48,17 @@ class Ragged:
     partly_seen: tuple[tuple[Group, int], ...] = ()
     """Where some have tokens at their end that none sees: all of them, those of equal length of which as many are seen
     as one, and how many that is."""
+    seen: Tensor | None = None
+    """int32 [S]: how many tokens of each are seen. Only where lengths are not known before the step runs: there are
+    then no groups, `starts` lies where the step reads it, and `longest` is the longest that may come."""
 
     @classmethod
     def of(cls, lengths: Sequences[int], seen: Sequences[int] = ()) -> "Ragged":
         """Sequences of these lengths, ascending; of each the first `seen` tokens are seen, where not all of all are."""
         starts = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.cumsum(lengths, out=starts[1:])
-        groups = _neighbours(zip(starts.tolist(), lengths, strict=False))
-        partly = _partly(starts.tolist(), lengths, seen) if seen else ()
+        groups = neighbours(zip(starts.tolist(), lengths, strict=False))
+        partly = alike(starts.tolist(), lengths, seen) if seen else ()
         return cls(tuple(groups), torch.from_numpy(starts), int(starts[-1]), lengths[-1], tuple(partly))
 
     @property
@@ -77,7 +80,7 @@ class Part:
     @classmethod
     def of(cls, form: OutputForm, spans: Sequences[Span]) -> "Part":
         """At least one span, in tokens of the batch."""
-        runs = _neighbours((begin, end - begin) for begin, end in spans)
+        runs = neighbours((begin, end - begin) for begin, end in spans)
         return cls(form, tuple(runs), torch.tensor(spans, dtype=torch.int32))
 
 
@@ -166,14 +169,14 @@ def _parts(slots: list[Sequence], begins: list[int]) -> tuple[tuple[Part, ...], 
     return parts, [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
 
 
-def _partly(starts: Sequences[int], lengths: Sequences[int], seen: Sequences[int]) -> Iterable[tuple[Group, int]]:
+def alike(starts: Sequences[int], lengths: Sequences[int], seen: Sequences[int]) -> Iterable[tuple[Group, int]]:
     """Neighbours of one length of which as many tokens are seen."""
     for (length, count), found in groupby(zip(starts, lengths, seen, strict=False), key=lambda each: each[1:]):
         begin, *rest = [start for start, _, _ in found]
         yield Group(begin, 1 + len(rest), length), count
 
 
-def _neighbours(runs: Iterable[tuple[int, int]]) -> Iterable[Group]:
+def neighbours(runs: Iterable[tuple[int, int]]) -> Iterable[Group]:
     """Join runs `(begin, length)` of one length that touch."""
     ranked = ((begin, length, index) for index, (begin, length) in enumerate(runs))
     for (_, length), found in groupby(ranked, key=lambda run: (run[0] - run[2] * run[1], run[1])):

@@ -13,6 +13,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from tulip_rose.rose.backends.chosen import ChosenAttention
+from tulip_rose.rose.backends.here import look
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError
 from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.layers.kit import Kit, NativeKit, TorchKit
@@ -149,7 +151,7 @@ class CudaDevice:
 
     def kit(self, dtype: str, attention: str) -> Kit:
         """See `Device`."""
-        return TorchKit(self.torch_device, attention)
+        return TorchKit(self.torch_device, ChosenAttention(attention, self.torch_device, look(self.torch_device)))
 
     def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""

@@ -6,6 +6,7 @@ vectors = engine.step(batch).wait().array()
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -16,10 +17,13 @@ import torch
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard, Task
-from tulip_rose.rose.device import Device, open_device
+from tulip_rose.rose.device import Device
 from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.folder import read_object
+from tulip_rose.rose.graphs.device import GraphDevice
+from tulip_rose.rose.graphs.framed import Framed
+from tulip_rose.rose.graphs.open import open_device
 from tulip_rose.rose.heads import Heads, join_heads, score_heads
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
@@ -29,7 +33,9 @@ from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
 from tulip_rose.rose.options import DTYPES, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
+from tulip_rose.rose.plan.memory import UNPLANNED, Memory
 from tulip_rose.rose.pooling_words import to_manifest
+from tulip_rose.rose.room import Room
 from tulip_rose.rose.scoring.read import read_scorer
 from tulip_rose.rose.tokenizer_check import check_tokenizer
 from tulip_rose.rose.weights import Weights
@@ -40,9 +46,19 @@ class Engine:
     """A model on a device. Not for use by two threads at once: one thread owns it (see `loop`)."""
 
     def __init__(
-        self, model: Model, heads: Mapping[OutputKind, Head], device: Device, kit: Kit, card: ModelCard
+        self,
+        model: Model,
+        heads: Mapping[OutputKind, Head],
+        device: Device,
+        kit: Kit,
+        card: ModelCard,
+        framed: Framed | None = None,
+        memory: Memory = UNPLANNED,
     ) -> None:
+        """Take a loaded model; `framed` has its steps where the device has graphs."""
         self.card = card
+        self.memory = memory
+        self.framed = framed
         self._model = model
         self._heads = heads
         self._device = device
@@ -68,6 +84,7 @@ class Engine:
         with torch.inference_mode():
             with Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
                 says = Config(config, str(path / "config.json"))
+                room = _room(says, weights, options, device)
                 scorer = read_scorer(path, name, says, options, weights, device.torch_device)
                 outputs = read_outputs(path, name, says, weights, kit, device.torch_device)
                 model = model_type(says, weights, kit, device.torch_device)
@@ -77,8 +94,16 @@ class Engine:
             else:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
-        engine = cls(model, heads.by_kind, device, kit, card)
+        framed, memory = None, UNPLANNED
+        if isinstance(device, GraphDevice) and room is not None:
+            memory = room.check_all(card)
+            framed = _framed(model, heads, device, options, card)
+        engine = cls(model, heads.by_kind, device, kit, card, framed, memory)
         engine._try(path)
+        # A backend may be chosen when a layer attends for the first time.
+        engine.card = replace(card, attention_backend=kit.attention.name)
+        if framed is not None:
+            framed.prewarm(options.graphs.prewarm, card.form())
         give_back()
         return engine
 
@@ -86,8 +111,11 @@ class Engine:
         """Launch one forward pass; returns at once.
 
         Raises:
+            TooLargeError: the batch has no room on a device with graphs; halves of it may have.
             EngineDeadError: the device can do nothing more.
         """
+        if self.framed is not None:
+            return LazyTensor(self.framed.launch(batch), batch.places)
         launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
         return LazyTensor(launched, batch.places)
 
@@ -109,6 +137,22 @@ class Engine:
         rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
         if any(rows.failed(0, want) for want in range(len(wants))):
             raise LoadError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
+
+
+def _room(config: Config, weights: Weights, options: EngineOptions, device: Device) -> Room | None:
+    """What a model with graphs takes of its device, which has room at least for its weights."""
+    if not isinstance(device, GraphDevice):
+        return None
+    room = Room.of(config, weights, options, device.torch_device)
+    room.check_any()
+    return room
+
+
+def _framed(model: Model, heads: Heads, device: GraphDevice, options: EngineOptions, card: ModelCard) -> Framed:
+    """Steps of fixed sizes, the largest of which holds the longest input."""
+    graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
+    dtype: torch.dtype = getattr(torch, options.dtype)
+    return Framed(model, heads.by_kind, device, graphs, dtype=dtype, dimensions=card.dimensions)
 
 
 def _card(

@@ -3,6 +3,7 @@
 RoseError
 ├── LoadError        the model cannot be served; one line that names the file and the key
 ├── StepError        one batch failed; the engine goes on
+│   └── TooLargeError  it has no room on the device; halves of it may have
 └── EngineDeadError  the engine cannot go on; the process has to end
 """
 
@@ -17,6 +18,10 @@ class LoadError(RoseError):
 
 class StepError(RoseError):
     """A step raised: its batch is lost, the next one is not."""
+
+
+class TooLargeError(StepError):
+    """A batch has no room on the device: in its memory, or in the steps that there are. Halves of it may have."""
 
 
 class EngineDeadError(RoseError):

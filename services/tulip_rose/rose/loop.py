@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tulip_rose.rose.batch import Batch
-from tulip_rose.rose.errors import EngineDeadError, StepError
+from tulip_rose.rose.errors import EngineDeadError, StepError, TooLargeError
 from tulip_rose.rose.lazy import LazyTensor, Rows
 from tulip_rose.sequence import Embedded, Output, Sequence
 
@@ -95,11 +95,25 @@ class EngineLoop:
         except EngineDeadError as error:
             self._fail(sequences, error)
             raise
+        except TooLargeError as error:
+            self._halve(sequences, error)
+            return
         except Exception as error:
             log.exception("a step of %d sequences could not be launched", len(sequences))
             self._fail(sequences, StepError(f"step not launched: {type(error).__name__}: {error}"))
             return
         self._flights.append(_Flight(sequences, result, now))
+
+    def _halve(self, sequences: list[Sequence], error: TooLargeError) -> None:
+        """Launch both halves of a batch that had no room, one after the other."""
+        if len(sequences) == 1:
+            self._fail(sequences, error)
+            return
+        middle = len(sequences) // 2
+        for half in (sequences[:middle], sequences[middle:]):
+            if self._full():
+                self._settle(self._flights.popleft())
+            self._launch(half)
 
     def _settle(self, flight: _Flight) -> None:
         try:

@@ -7,6 +7,26 @@ DTYPES = ("float32", "bfloat16")
 DEVICES = ("auto", "cpu", "cuda")
 
 
+GRAPHS_ON_CPU = "cpu-graphs"
+"""A device that does on a CPU what graphs do on a GPU, for tests: it is not faster than eager steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """Steps of fixed sizes, where the device has graphs."""
+
+    multiple: int = 64
+    """Tokens are padded to multiples of it; beyond 16 of them, to multiples of four times as many."""
+    slots: tuple[int, ...] = (2, 8, 32, 128, 512)
+    """Numbers of sequences that there are steps for, ascending."""
+    most_tokens: int = 16384
+    """Of one step; at least as many as the longest input has."""
+    most: int = 64
+    """Graphs that are held; the one used longest ago makes room."""
+    prewarm: tuple[tuple[int, int], ...] = ()
+    """Tokens and sequences of batches whose graphs are captured before the engine is ready."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """Choices for one engine; the optional ones override what the model's own files say."""
@@ -14,7 +34,7 @@ class EngineOptions:
     dtype: str = "float32"
     """Of weights and activations: one of DTYPES. Pooling and normalising are always float32."""
     device: str = "auto"
-    """One of DEVICES; auto takes CUDA where it is."""
+    """One of DEVICES, or GRAPHS_ON_CPU; auto takes CUDA where it is."""
     threads: int = 0
     """CPU threads of one step; 0: all cores."""
     attention_backend: str = "auto"
@@ -31,3 +51,5 @@ class EngineOptions:
     """Longest sequence, special tokens included."""
     scores: bool = False
     """Whether the model is to score where its files do not say what it is for."""
+    graphs: GraphOptions = GraphOptions()
+    """Of a device that has graphs."""

@@ -104,7 +104,7 @@ def _steps(part: Any) -> list[dict[str, Any]]:
         return []
     if part.get("type") != "Sequence":
         return [part]
-    inner = next((part[key] for key in ("processors", "pretokenizers", "decoders") if key in part), [])
+    inner: Any = next((part[key] for key in ("processors", "pretokenizers", "decoders") if key in part), [])
     return [step for step in inner if isinstance(step, dict)] if isinstance(inner, list) else []
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import ExitStack
+from math import prod
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -101,6 +102,11 @@ class Weights:
         if name not in self._files:
             raise LoadError(f"{self._folder}: tensor {name} is missing from its safetensors files")
         return tuple(self._files[name][0].get_slice(name).get_shape())
+
+    def count_values(self) -> int:
+        """How many values all tensors have that are left, without reading one."""
+        slices = (file.get_slice(name) for name, (file, _) in self._files.items())
+        return sum(prod(piece.get_shape()) for piece in slices)
 
     def has(self, name: str) -> bool:
         """Whether a tensor of that whole name is left."""

@@ -12,8 +12,8 @@ from tulip_rose.tulip.embedding import EmbeddingOverrides, read_overrides
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Config)}
 
 
-def add_serve(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `serve` and its flags."""
+def add_serve(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argparse.ArgumentParser:
+    """Add `serve` and its flags; returns its parser."""
     parser = parsers.add_parser(
         "serve",
         help="load a model and serve it over gRPC",
@@ -24,6 +24,7 @@ def add_serve(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     _add_network(parser)
     _add_limits(parser)
     _add_life(parser)
+    return parser
 
 
 def config_of(arguments: argparse.Namespace) -> Config:

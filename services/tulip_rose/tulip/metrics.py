@@ -9,6 +9,7 @@ from collections.abc import Sequence as Run
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
 
 from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.plan.memory import DEVICE_PARTS, RING, Memory
 from tulip_rose.sequence import Embedded, Sequence
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
 from tulip_rose.tulip.status import CODES
@@ -19,7 +20,7 @@ _REASON_OF: dict[type[Exception], str] = {DeadlinePassed: "deadline", Cancelled:
 
 _TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096)
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+_SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
 _CARD_LABELS = ("model", "model_digest", "architecture", "dtype", "device", "attention_backend")
 
 
@@ -41,6 +42,12 @@ class Metrics:
         self._info.labels(
             name, card.model_digest, card.architecture, card.dtype, card.device, card.attention_backend
         ).set(1)
+
+    def watch_memory(self, memory: Memory) -> None:
+        """Say what was planned, and read what is used when somebody looks."""
+        for part, size in memory.planned.items():
+            self._planned[part].set(size)
+        self._used.set_function(memory.used)
 
     def watch_queue(
         self, tokens: Callable[[], int], sequences: Callable[[], int], in_flight: Callable[[], int]
@@ -104,6 +111,9 @@ class Metrics:
         self._in_flight_tokens = self._gauge("in_flight_tokens", "Tokens that the device has and has not given back")
         self.up = self._gauge("up", "1 while the engine is loaded, alive and not stuck")
         self.draining = self._gauge("draining", "1 from the signal to stop until the end")
+        planned = self._gauge("memory_planned_bytes", "Planned before the start, of an engine with graphs", "part")
+        self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, RING)}
+        self._used = self._gauge("memory_used_bytes", "Taken of a GPU by this process, the driver's share left out")
         self._info = self._gauge("info", "The model served, in labels", *_CARD_LABELS)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:

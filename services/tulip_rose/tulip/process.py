@@ -11,6 +11,7 @@ from typing import Protocol
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.errors import EngineDeadError
 from tulip_rose.rose.loop import EngineLoop, Steps
+from tulip_rose.rose.plan.memory import Memory
 from tulip_rose.sequence import Sequence
 from tulip_rose.tulip.calls import Calls
 from tulip_rose.tulip.config import Config, budgets
@@ -34,6 +35,11 @@ class LoadedEngine(Steps, Protocol):
     @property
     def card(self) -> ModelCard:
         """Facts of the model."""
+        ...
+
+    @property
+    def memory(self) -> Memory:
+        """What it was planned to take of its device, and what it takes."""
         ...
 
     def close(self) -> None:
@@ -79,6 +85,7 @@ class Process:
         self._loop = EngineLoop(engine, self._queue)
         self._loop.start()
         self._metrics.set_card(self._config.name, engine.card)
+        self._metrics.watch_memory(engine.memory)
         self._vitals.loaded(self._loop)
         self._servicer.open(Room(self._config.name, engine.card, limits, self._queue, self._calls))
         await self._watch.look()

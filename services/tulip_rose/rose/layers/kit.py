@@ -58,13 +58,14 @@ class Kit(Protocol):
 class TorchKit:
     """Torch's layers, on any device."""
 
-    def __init__(self, device: torch.device, attention: str) -> None:
-        """`attention` names a backend, or is auto.
+    def __init__(self, device: torch.device, attention: str | Attention) -> None:
+        """`attention` is a backend, or names one of torch's, or is auto.
 
         Raises:
             LoadError: no such backend.
         """
-        self.attention: Attention = choose(attention, {TorchAttention.name: TorchAttention()})
+        named = {TorchAttention.name: TorchAttention()}
+        self.attention: Attention = choose(attention, named) if isinstance(attention, str) else attention
         self.rounds = device.type == "cpu"
 
     def linear(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Linear:

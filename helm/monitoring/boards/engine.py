@@ -1,0 +1,144 @@
+"""Engine: the queue, the batches, the device's time, and what failed."""
+
+from helm.monitoring.boards.process import process_row
+from helm.monitoring.dashboard import Dashboard, Row, pods
+from helm.monitoring.panel import Panel, stat
+from helm.monitoring.query import PODS, Query
+
+_P = "trellis_engine_"
+
+_NUMBERS = Row(
+    "Now",
+    (
+        stat("Ready", "Engines that are loaded, alive and not stuck.", PODS.total(f"{_P}up")),
+        stat("Draining", "Engines that stop, and finish what they accepted.", PODS.total(f"{_P}draining")),
+        stat("Calls", "Of gateways.", PODS.rate(f"{_P}calls_total"), "reqps"),
+        stat("Tokens", "Handed to the device.", PODS.rate(f"{_P}tokens_total")),
+        stat(
+            "Device busy",
+            "Share of the time in which a batch was under way; above 1 two were in flight.",
+            f"{PODS.rate(f'{_P}forward_seconds_sum')} / {PODS.total(f'{_P}up')}",
+            "percentunit",
+        ),
+        stat(
+            "Not finite",
+            "Rows a second that failed: a value was not finite. Any at all is a fault of the model or the device.",
+            PODS.rate(f"{_P}nonfinite_rows_total"),
+            limits=(0.000001, 0.01),
+        ),
+    ),
+)
+
+_QUEUE = Row(
+    "Queue",
+    (
+        Panel(
+            "Tokens that wait",
+            "By engine.",
+            (Query(PODS.total(f"{_P}queued_tokens", by="pod"), "{{pod}}"),),
+        ),
+        Panel(
+            "Sequences that wait",
+            "By engine.",
+            (Query(PODS.total(f"{_P}queued_sequences", by="pod"), "{{pod}}"),),
+        ),
+        Panel("Wait", "Longest wait of a sequence, a call.", PODS.quantiles(f"{_P}queue_seconds"), "s"),
+        Panel(
+            "Refused calls",
+            "The queue was full.",
+            (Query(PODS.rate(f"{_P}rejected_calls_total", by="pod"), "{{pod}}"),),
+            "reqps",
+        ),
+        Panel(
+            "Dropped before the device",
+            "Sequences whose caller went away, whose deadline passed, or whose engine failed.",
+            (Query(PODS.rate(f"{_P}dropped_sequences_total", by="reason"), "{{reason}}"),),
+        ),
+        Panel(
+            "Calls by answer",
+            "gRPC codes. FAILED_PRECONDITION: a gateway asks for another digest.",
+            (Query(PODS.rate(f"{_P}calls_total", by="code"), "{{code}}"),),
+            "reqps",
+        ),
+    ),
+)
+
+_DEVICE = Row(
+    "Device",
+    (
+        Panel(
+            "Tokens",
+            "Handed to the device per second, by engine.",
+            (Query(PODS.rate(f"{_P}tokens_total", by="pod"), "{{pod}}"),),
+        ),
+        Panel(
+            "Tokens on the device",
+            "Handed over and not given back.",
+            (Query(PODS.total(f"{_P}in_flight_tokens", by="pod"), "{{pod}}"),),
+        ),
+        Panel("Forward", "From launch to result, a batch.", PODS.quantiles(f"{_P}forward_seconds"), "s"),
+        Panel(
+            "Tokens in a batch",
+            "Small batches with a queue beside them: texts come one by one, or the budget is low.",
+            (
+                Query(PODS.mean(f"{_P}batch_tokens"), "mean"),
+                Query(PODS.quantile(0.95, f"{_P}batch_tokens"), "p95"),
+            ),
+        ),
+        Panel(
+            "Sequences in a batch",
+            "Mean and 95th percentile.",
+            (
+                Query(PODS.mean(f"{_P}batch_sequences"), "mean"),
+                Query(PODS.quantile(0.95, f"{_P}batch_sequences"), "p95"),
+            ),
+        ),
+        Panel(
+            "Speed of the device",
+            "Tokens a second while a batch is under way: what an engine can do at this mix of lengths.",
+            (
+                Query(
+                    f"{PODS.rate(f'{_P}tokens_total', by='pod')} / {PODS.rate(f'{_P}forward_seconds_sum', by='pod')}",
+                    "{{pod}}",
+                ),
+            ),
+        ),
+    ),
+)
+
+_FAILURES = Row(
+    "Failures",
+    (
+        Panel(
+            "Sequences by outcome",
+            "Embedded, failed, or dropped before the device began.",
+            (Query(PODS.rate(f"{_P}sequences_total", by="outcome"), "{{outcome}}"),),
+        ),
+        Panel(
+            "Failed batches",
+            "The engine raised; the callers of that batch got 500.",
+            (Query(PODS.rate(f"{_P}step_failures_total", by="pod"), "{{pod}}"),),
+        ),
+        Panel(
+            "Rows that are not finite",
+            "By engine. One engine alone: its device.",
+            (Query(PODS.rate(f"{_P}nonfinite_rows_total", by="pod"), "{{pod}}"),),
+        ),
+        Panel(
+            "Models served",
+            "One line for each engine.",
+            (Query(PODS.series(f"{_P}info")),),
+            kind="table",
+            width=24,
+            columns=("pod", "model_digest", "architecture", "dtype", "device", "attention_backend"),
+        ),
+    ),
+)
+
+ENGINE = Dashboard(
+    "engine",
+    "Trellis / Engine",
+    "The queue, the batches, the device's time, and what failed.",
+    pods(f"{_P}up"),
+    (_NUMBERS, _QUEUE, _DEVICE, _FAILURES, process_row(PODS, f"{_P}up")),
+)

@@ -1,0 +1,65 @@
+"""FlashInfer's ragged prefill as a backend: FlashAttention 3 and 2."""
+
+from functools import partial
+from importlib import import_module
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from tulip_rose.rose.backends.table import FA2, FA3
+from tulip_rose.rose.backends.wrappers import Kind, Wrappers
+from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.layers.attention import Mask
+
+_SIZES = (64, 128, 256)
+"""Of heads that both have kernels for."""
+_BACKENDS = {FA3: "fa3", FA2: "fa2"}
+"""In the library's words."""
+_WORKSPACE_BYTES = 128 << 20
+"""What the library recommends. All wrappers share it: it holds what a step needs while it runs, and steps of one stream
+never run at once."""
+
+
+class RaggedPrefill:
+    """See `Attention`."""
+
+    def __init__(self, name: str, device: torch.device) -> None:
+        """`name` is FA3 or FA2.
+
+        Raises:
+            ImportError: the library cannot be imported.
+        """
+        self.name = name
+        make = import_module("flashinfer").BatchPrefillWithRaggedKVCacheWrapper
+        workspace = torch.empty(_WORKSPACE_BYTES, dtype=torch.uint8, device=device)
+        self._wrappers = Wrappers(partial(make, workspace, "NHD", backend=_BACKENDS[name]))
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
+        """See `Attention`; all tokens are seen."""
+        tokens, heads, size = q.shape
+        kind = kind_of(q, k, mask, scale)
+        wrapper = self._wrappers.planned(ragged, kind)
+        whole = wrapper.run(*(_widened(x[: ragged.tokens], kind.size) for x in (q, k, v)))
+        if tokens == ragged.tokens and size == kind.size:
+            return whole.flatten(1)
+        out = q.new_zeros(tokens, heads, size)
+        out[: ragged.tokens] = whole[..., :size]
+        return out.flatten(1)
+
+    @staticmethod
+    def serves(ragged: Ragged, mask: Mask) -> bool:
+        """Whether it can: the keys of a text are all those between its offsets."""
+        return not ragged.partly_seen
+
+
+def kind_of(q: Tensor, k: Tensor, mask: Mask, scale: float) -> Kind:
+    """What a layer's plan is of; a window that ends at the query is causal."""
+    left, right = mask.window or (None, None)
+    size = next(size for size in _SIZES if size >= q.shape[2])
+    return Kind(q.shape[1], k.shape[1], size, mask.causal or right == 0, left, scale, q.dtype)
+
+
+def _widened(x: Tensor, size: int) -> Tensor:
+    """Heads of that size: zeros behind, which add nothing to logits and are nothing in the result."""
+    return x if x.shape[2] == size else pad(x, (0, size - x.shape[2]))

@@ -1,0 +1,72 @@
+"""`GraphDevice`: a device with a stream, events, pinned memory, and graphs of recorded steps.
+
+What is asked for is done later, in order, and nothing waits but `Event.wait`. Memory is taken when an engine is loaded
+and when it meets a key for the first time, never in a step that it has warmed up for.
+"""
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.device import Device
+from tulip_rose.rose.errors import RoseError
+
+Step = Callable[[], None]
+"""Reads static buffers and writes static buffers."""
+
+
+class CaptureError(RoseError):
+    """A step cannot be captured; it can still run eagerly."""
+
+
+class Event(Protocol):
+    """A place in the stream."""
+
+    def reached(self) -> bool:
+        """Whether everything before it is done."""
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Wait until everything before it is done; as often as wanted and from any thread.
+
+        Raises:
+            TimeoutError: not within `timeout_s` seconds.
+            StepError: something since the event before failed.
+            EngineDeadError: the device can do nothing more.
+        """
+
+
+class Graph(Protocol):
+    """A captured step. Its memory is given back with it, and not before a replay that is on the stream is done."""
+
+    def replay(self) -> None:
+        """Do the step again, on whatever its static buffers hold by then."""
+
+
+@runtime_checkable
+class GraphDevice(Device, Protocol):
+    """One stream. Used by one thread, but for events.
+
+    Everything that is put on the stream may raise `torch.OutOfMemoryError`, after which the device goes on, or
+    `torch.AcceleratorError`, after which it does not.
+    """
+
+    def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
+        """Memory of the device, or of the host that the device can read and write by itself: [count]."""
+
+    def copy(self, target: Tensor, source: Tensor) -> None:
+        """Copy between the device and pinned memory; the source is read when the stream gets there."""
+
+    def run(self, step: Step) -> None:
+        """Put a step on the stream."""
+
+    def capture(self, step: Step) -> Graph:
+        """Record a step without doing it.
+
+        Raises:
+            CaptureError: it cannot be recorded; the device is as it was.
+        """
+
+    def mark(self) -> Event:
+        """An event behind everything that is on the stream by now."""

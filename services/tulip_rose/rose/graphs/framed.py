@@ -1,0 +1,200 @@
+"""`Framed`: a model's steps over static buffers of few sizes: eager at first, then captured, then replayed.
+
+A batch is copied into the buffers of its key, the step runs on whatever they hold, and its rows are copied out. Rows of
+one dense form are made within the step; batches that ask for several forms, for terms or for tokens have their heads
+run behind it, on the states that it leaves.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.errors import EngineDeadError, LoadError, TooLargeError
+from tulip_rose.rose.graphs.arena import Arena, Frame, Slot, Widths, rows_of
+from tulip_rose.rose.graphs.book import Book, Run
+from tulip_rose.rose.graphs.device import CaptureError, Graph, GraphDevice
+from tulip_rose.rose.graphs.entry import Entry, blank, too_large
+from tulip_rose.rose.graphs.key import Buckets, Key
+from tulip_rose.rose.graphs.launched import FramedLaunched, Parts
+from tulip_rose.rose.graphs.padding import sizes
+from tulip_rose.rose.graphs.ring import Ring
+from tulip_rose.rose.layers.head import Head, Made
+from tulip_rose.rose.lazy import Part
+from tulip_rose.rose.models.model import Model
+from tulip_rose.rose.options import GraphOptions
+from tulip_rose.sequence import OutputForm, OutputKind
+
+_SLOTS = 3
+"""Steps in flight, and one more."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of steps, since the start."""
+
+    eager: int = 0
+    captured: int = 0
+    replayed: int = 0
+    capture_failed: int = 0
+    evicted: int = 0
+    out_of_memory: int = 0
+
+
+class Framed:
+    """Of one engine, whose thread owns it."""
+
+    def __init__(
+        self,
+        model: Model,
+        heads: Mapping[OutputKind, Head],
+        device: GraphDevice,
+        options: GraphOptions,
+        *,
+        dtype: torch.dtype,
+        dimensions: int,
+    ) -> None:
+        """Take all memory; `dimensions` are those of the widest dense row.
+
+        Raises:
+            LoadError: the sizes make no sense.
+        """
+        self.counts = Counts()
+        self._most = options.most
+        self._model, self._heads, self._device = model, heads, device
+        try:
+            buckets = Buckets(options.multiple, options.slots, options.most_tokens)
+            self.book = Book[Key](options.most)
+        except ValueError as error:
+            raise LoadError(f"graphs: {error}") from error
+        self._entry = Entry(model, buckets)
+        widths = Widths(model.hidden_size, dtype, dimensions, model.positions, model.token_types > 1)
+        self._arena = Arena(device, buckets, widths)
+        self._ring = Ring([Slot(device, buckets, widths) for _ in range(_SLOTS)])
+        self._graphs: dict[Key, tuple[Frame, Graph]] = {}
+
+    @property
+    def ring_waits(self) -> int:
+        """How often a step waited for a slot of the ring."""
+        return self._ring.waits
+
+    def prewarm(self, batches: tuple[tuple[int, int], ...], form: OutputForm) -> None:
+        """Capture the graphs of batches of so many tokens and sequences, whose rows have that form.
+
+        Raises:
+            LoadError: there can be no such batch, or no room for its step or for so many graphs.
+        """
+        if len(batches) > self._most:
+            raise LoadError(f"graphs.prewarm: {len(batches)} graphs, at most {self._most} are held")
+        for tokens, sequences in batches:
+            if not 1 <= sequences <= tokens <= sequences * self._model.positions:
+                raise LoadError(f"graphs.prewarm: {sequences} sequences never have {tokens} tokens in this model")
+            batch = blank(tokens, sequences, form)
+            try:
+                for _ in range(2):
+                    self.launch(batch).wait(None)
+            except TooLargeError as error:
+                raise LoadError(f"graphs.prewarm: {error}") from error
+
+    def launch(self, batch: Batch) -> FramedLaunched:
+        """Put a step on the device's stream.
+
+        Raises:
+            TooLargeError: the batch has no room; halves of it may have.
+            IndexError: a sequence is too long, or a token or a type of one is unknown.
+            EngineDeadError: the device can do nothing more.
+        """
+        key = self._entry.key(batch)
+        decision = self.book.decide(key, idle=self._ring.idle)
+        if decision.evict is not None:
+            del self._graphs[decision.evict]
+            self.counts.evicted += 1
+        if decision.run is Run.SPLIT and len(batch.places) > 1:
+            raise too_large(batch, "a step of this size had no room in memory before")
+        try:
+            launched = self._put(key, batch, decision.run)
+        except torch.OutOfMemoryError as error:
+            self.book.crowd(key)
+            self.counts.out_of_memory += 1
+            raise too_large(batch, "no room in memory") from error
+        except torch.AcceleratorError as error:
+            raise EngineDeadError(f"{self._device.name} failed: {error}") from error
+        self._ring.hold(launched)
+        return launched
+
+    def _put(self, key: Key, batch: Batch, run: Run) -> FramedLaunched:
+        """Everything of a step, from the batch on the host to its rows there."""
+        slot = self._ring.take()
+        slot.write(batch, key)
+        wide, narrow = sizes(key)
+        self._device.copy(self._arena.wide[:wide], slot.wide[:wide])
+        self._device.copy(self._arena.narrow[:narrow], slot.narrow[:narrow])
+        frame = self._do(key, run)
+        if key.form is None:
+            return self._behind(frame, batch)
+        return self._out(frame, slot, key.form, batch.parts[0].bounds.shape[0])
+
+    def _do(self, key: Key, run: Run) -> Frame:
+        """Put the step itself on the stream."""
+        if run is Run.CAPTURE:
+            self._capture(key)
+        if key in self._graphs:
+            frame, graph = self._graphs[key]
+            graph.replay()
+            self.counts.replayed += 1
+            return frame
+        frame = self._arena.frame(key)
+        self._device.run(partial(self._step, frame))
+        self.counts.eager += 1
+        return frame
+
+    def _capture(self, key: Key) -> None:
+        frame = self._arena.frame(key)
+        try:
+            self._graphs[key] = frame, self._device.capture(partial(self._step, frame))
+        except CaptureError as error:
+            log.warning("%s runs without a graph, which could not be captured: %s", key, error)
+            self.book.refuse(key)
+            self.counts.capture_failed += 1
+            return
+        self.book.captured(key)
+        self.counts.captured += 1
+
+    def _step(self, frame: Frame) -> None:
+        """What a graph is of: from static buffers to static buffers."""
+        states = self._model(frame.batch)
+        if frame.part is None:
+            frame.out.copy_(states)
+            return
+        made = self._heads[OutputKind.DENSE](states, frame.part, frame.batch)
+        frame.out.copy_(made.rows)
+        frame.finite.copy_(made.finite)
+
+    def _out(self, frame: Frame, slot: Slot, form: OutputForm, count: int) -> FramedLaunched:
+        """Copy rows into the slot, and take them out of it when they are there."""
+        rows, finite = rows_of(slot.rows, form, count), slot.finite[:count]
+        self._device.copy(rows, frame.out[:count])
+        self._device.copy(finite, frame.finite[:count])
+        return FramedLaunched(self._device.mark(), lambda: (Part(rows.numpy().copy(), finite.numpy().copy()),))
+
+    def _behind(self, frame: Frame, batch: Batch) -> FramedLaunched:
+        """Run heads on the states, of sizes that the device finds out."""
+        made: list[Made] = []
+
+        def run() -> None:
+            made.extend(self._heads[part.form.kind](frame.out, part, frame.batch) for part in batch.parts)
+
+        self._device.run(run)
+        return FramedLaunched(self._device.mark(), lambda: _parts(made))
+
+
+def _parts(made: list[Made]) -> Parts:
+    host = [(each.rows.cpu(), each.finite.cpu(), None if each.starts is None else each.starts.cpu()) for each in made]
+    return tuple(
+        Part(rows.numpy(), finite.numpy(), None if starts is None else starts.numpy()) for rows, finite, starts in host
+    )

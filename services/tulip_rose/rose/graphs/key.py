@@ -1,0 +1,67 @@
+"""`Key`: what a graph is made for. `Buckets`: which keys there are. Knows no torch and no device.
+
+Slots make the number of graphs tens, where one graph for each number of sequences would make it thousands.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tulip_rose.sequence import OutputForm
+
+_FINE = 16
+"""Up to so many multiples, steps of one multiple; beyond, of `_COARSE`: what padding adds stays a small share."""
+_COARSE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Shapes of a step, and what it ends with."""
+
+    tokens: int
+    """Rows of tokens, pads included."""
+    slots: int
+    """Sequences, the one that owns the pads and empty ones included."""
+    form: OutputForm | None = None
+    """Of the rows that come out; None: the states of the tokens do, and heads run behind the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Multiples that tokens are padded to, and slots that sequences are."""
+
+    multiple: int = 64
+    slots: tuple[int, ...] = (2, 8, 32, 128, 512)
+    """Ascending."""
+    most_tokens: int = 16384
+    """Of one step, before padding."""
+
+    def __post_init__(self) -> None:
+        """Check them.
+
+        Raises:
+            ValueError: a number below 1, or slots that do not ascend.
+        """
+        if self.multiple < 1 or self.most_tokens < 1 or not self.slots or self.slots[0] < 1:
+            raise ValueError(f"{self}: whole numbers above 0 were expected")
+        if any(low >= high for low, high in pairwise(self.slots)):
+            raise ValueError(f"slots {self.slots} do not ascend")
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of the largest step."""
+        return self.rows(self.most_tokens)
+
+    def rows(self, tokens: int) -> int:
+        """Rows of a step of so many tokens, at least one."""
+        step = self.multiple if tokens <= _FINE * self.multiple else _COARSE * self.multiple
+        return -(-tokens // step) * step
+
+    def fit(self, tokens: int, sequences: int) -> tuple[int, int] | None:
+        """Rows and slots of the smallest step that holds a batch; None: there is none.
+
+        Where there are pads, one more sequence owns them.
+        """
+        rows = self.rows(tokens)
+        needed = sequences + (rows > tokens)
+        slots = next((slots for slots in self.slots if slots >= needed), None)
+        return None if slots is None or tokens > self.most_tokens else (rows, slots)

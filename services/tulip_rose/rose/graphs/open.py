@@ -1,0 +1,15 @@
+"""Opening the device of a name, those with graphs included."""
+
+from tulip_rose.rose import device
+from tulip_rose.rose.device import Device
+from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
+from tulip_rose.rose.options import GRAPHS_ON_CPU
+
+
+def open_device(name: str, threads: int) -> Device:
+    """As `device.open_device`, which knows no graphs.
+
+    Raises:
+        LoadError: not known, or not there.
+    """
+    return CpuGraphDevice(threads) if name == GRAPHS_ON_CPU else device.open_device(name, threads)

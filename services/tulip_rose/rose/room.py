@@ -1,0 +1,82 @@
+"""`Room`: whether a model and its graphs fit on a device, asked before weights are loaded and before buffers are.
+
+How long the longest input is shows only when the model is there: what is asked first is whether anything fits at all.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+
+from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.graphs.key import Buckets
+from tulip_rose.rose.models.model import Config
+from tulip_rose.rose.options import EngineOptions
+from tulip_rose.rose.plan.memory import RING, Memory, Needs, Shape, fit_memory, plan_memory
+from tulip_rose.rose.weights import Weights
+
+log = logging.getLogger(__name__)
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Of a device with memory of its own, as its driver tells it; None: it has none."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
+
+
+def used_bytes(device: torch.device) -> int:
+    """What this process has taken of a device with memory of its own, the driver's share left out; else 0."""
+    return torch.cuda.memory_reserved(device) if device.type == "cuda" else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What one model takes of one device."""
+
+    needs: Needs
+    device: torch.device
+
+    @classmethod
+    def of(cls, config: Config, weights: Weights, options: EngineOptions, device: torch.device) -> "Room":
+        """Read the sizes; of the weights no value is read.
+
+        Raises:
+            LoadError: a size is missing from the config, or those of the graphs make no sense.
+        """
+        shape = Shape.of(config.values, config.where)
+        dtype: torch.dtype = getattr(torch, options.dtype)
+        graphs = options.graphs
+        try:
+            buckets = Buckets(graphs.multiple, graphs.slots, graphs.most_tokens)
+        except ValueError as error:
+            raise LoadError(f"graphs: {error}") from error
+        taken = weights.count_values() * dtype.itemsize
+        return cls(Needs(taken, shape, dtype.itemsize, shape.hidden, buckets, graphs.most), device)
+
+    def check_any(self) -> None:
+        """Ask whether there is room for the weights and for the smallest batches.
+
+        Raises:
+            LoadError: there is not; says what it takes.
+        """
+        free = free_bytes(self.device)
+        if free is not None:
+            least = replace(self.needs.buckets, most_tokens=1)
+            fit_memory(replace(self.needs, buckets=least, graphs=1), free, 1)
+
+    def check_all(self, card: ModelCard) -> Memory:
+        """Ask whether there is room for everything, once the weights are loaded.
+
+        Raises:
+            LoadError: there is not; says what it takes, and what would fit.
+        """
+        buckets = replace(self.needs.buckets, most_tokens=max(self.needs.buckets.most_tokens, card.max_input_tokens))
+        needs = replace(self.needs, buckets=buckets, dimensions=card.dimensions)
+        free = free_bytes(self.device)
+        if free is None:
+            plan = plan_memory(needs)
+        else:
+            plan = fit_memory(needs, free + needs.weights_bytes, card.max_input_tokens)
+        log.info("memory: %s", plan)
+        return Memory({**plan.device, RING: plan.ring}, partial(used_bytes, self.device))

@@ -1,0 +1,102 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.graphs.key import Buckets, Key
+from tulip_rose.rose.graphs.padding import Fields, fill, sizes
+from tulip_rose.sequence import OutputForm, Sequence, Want
+
+FORM = OutputForm(4)
+BUCKETS = Buckets(16, (2, 8, 32), 512)
+POISON = -99
+texts = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 3)), min_size=1, max_size=16)
+
+
+def batch_of(lengths: list[tuple[int, int]]) -> Batch:
+    """Texts of so many tokens, of which some at the end are unseen."""
+    rng = np.random.default_rng(5)
+    return Batch.pack(
+        [
+            Sequence(
+                rng.integers(1, 90, length).astype(np.int32),
+                (Want(((length // 2, length),), FORM),),
+                arrival=0.0,
+                deadline=1.0,
+                token_types=rng.integers(0, 2, length).astype(np.uint8) if length % 2 else None,
+                unseen=min(unseen, length - 1),
+            )
+            for length, unseen in lengths
+        ]
+    )
+
+
+def key_of(batch: Batch) -> Key:
+    found = BUCKETS.fit(batch.ragged.tokens, len(batch.places))
+    assert found is not None
+    return Key(*found, FORM)
+
+
+def laid(batch: Batch, key: Key) -> Fields[np.ndarray]:
+    """In buffers full of what no step may ever read."""
+    wide, narrow = sizes(key)
+    fields = Fields.of(np.full(wide, POISON, np.int64), np.full(narrow, POISON, np.int32), key)
+    fill(fields, batch, batch.parts[0])
+    return fields
+
+
+@given(texts)
+def test_offsets_begin_with_the_batch_and_end_with_all_rows_and_every_row_has_an_owner(
+    lengths: list[tuple[int, int]],
+) -> None:
+    batch = batch_of(lengths)
+    key = key_of(batch)
+    offsets = laid(batch, key).cu_seqlens
+    count = len(lengths)
+    assert offsets.shape == (key.slots + 1,)
+    assert offsets[0] == 0
+    assert offsets[-1] == key.tokens
+    assert (np.diff(offsets) >= 0).all()
+    assert offsets[: count + 1].tolist() == batch.ragged.starts.tolist()
+    # The pads are one sequence; behind it there is nothing.
+    assert (
+        np.diff(offsets[count:]).tolist()
+        == [key.tokens - batch.ragged.tokens, *[0] * (key.slots - count - 1)][: key.slots - count]
+    )
+
+
+@given(texts)
+def test_everything_that_a_step_may_read_is_written_and_valid(lengths: list[tuple[int, int]]) -> None:
+    batch = batch_of(lengths)
+    key, tokens = key_of(batch), batch.ragged.tokens
+    fields = laid(batch, key)
+    for name in Fields.__slots__:
+        assert (getattr(fields, name) != POISON).all(), name
+    assert fields.token_ids[:tokens].tolist() == batch.token_ids.tolist()
+    assert fields.positions[:tokens].tolist() == batch.positions.tolist()
+    types = [0] * tokens if batch.token_types is None else batch.token_types.tolist()
+    assert fields.token_types[:tokens].tolist() == types
+    for pads in (fields.token_ids[tokens:], fields.positions[tokens:], fields.token_types[tokens:]):
+        assert not pads.any()
+    rows = batch.parts[0].bounds.shape[0]
+    assert fields.bounds[:rows].tolist() == batch.parts[0].bounds.tolist()
+    assert fields.bounds[rows:].tolist() == [[0, 1]] * (key.slots - rows)
+
+
+@given(texts)
+def test_of_each_sequence_as_many_tokens_are_seen_as_it_says_and_of_pads_all(lengths: list[tuple[int, int]]) -> None:
+    batch = batch_of(lengths)
+    key = key_of(batch)
+    seen, own = laid(batch, key).seen, np.diff(laid(batch, key).cu_seqlens)
+    expected = sorted((length, -min(unseen, length - 1)) for length, unseen in lengths)
+    found = [(int(length), int(count - length)) for length, count in zip(own, seen, strict=True)][: len(lengths)]
+    assert sorted(found) == expected
+    assert (seen[len(lengths) :] == own[len(lengths) :]).all()
+
+
+def test_without_a_part_to_pool_bounds_are_valid_all_the_same() -> None:
+    batch = batch_of([(5, 0), (3, 0)])
+    key = Key(16, 8)
+    wide, narrow = sizes(key)
+    fields = Fields.of(np.full(wide, POISON, np.int64), np.full(narrow, POISON, np.int32), key)
+    fill(fields, batch, None)
+    assert fields.bounds.tolist() == [[0, 1]] * 8

@@ -1,0 +1,247 @@
+"""How steps over static buffers use their device: what they ask of it, when, and what they do when it fails."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError, TooLargeError
+from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
+from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
+from tulip_rose.rose.loop import EngineLoop
+from tulip_rose.rose.options import GraphOptions
+from tulip_rose.sequence import Embedded, OutputForm, Sequence
+
+FORM = OutputForm(32, normalize=False)
+
+
+def batch_of(ids: list[Any], form: OutputForm = FORM) -> Batch:
+    return Batch.pack([Sequence.whole(own, form) for own in ids])
+
+
+@pytest.fixture
+def folder(folders: Callable[[str], Path]) -> Path:
+    return folders("bert")
+
+
+def test_after_warm_up_a_step_is_four_copies_a_replay_and_an_event(folder: Path, load: Any, texts_of: Any) -> None:
+    engine = load(folder)
+    asked = engine._device.asked
+    for lengths in ([5, 4], [6, 5]):
+        engine.step(batch_of(texts_of(lengths))).wait(30)
+    before, flights = dict(asked), []
+    for number in range(50):
+        flights.append(engine.step(batch_of(texts_of([1 + number % 7, 3]))))
+        if len(flights) == 2:
+            flights.pop(0).wait(30)
+    found = {what: asked[what] - before[what] for what in asked}
+    assert found == {"empty": 0, "copy": 200, "run": 0, "capture": 0, "mark": 50, "wait": 49}
+    assert engine.framed.ring_waits == 0
+    flights.pop().wait(30)
+
+
+def test_nothing_is_waited_for_until_somebody_asks_and_results_keep_until_then(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
+) -> None:
+    engine, loose = load(folder), plain(folder)
+    ids = texts_of([5, 4])
+    embed(engine, ids)
+    before = engine._device.asked["wait"]
+    flights = [engine.step(batch_of([own])) for own in ids]
+    assert engine._device.asked["wait"] == before
+    assert not any(flight.ready() for flight in flights)
+    # Far more steps than the ring has slots: their results have been taken out of them.
+    others = [engine.step(batch_of(texts_of([3]))) for _ in range(10)]
+    for own, flight in zip(ids, flights, strict=True):
+        for _ in range(2):
+            np.testing.assert_allclose(flight.wait(30).array(), embed(loose, [own]), atol=2e-5)
+    engine.close()
+    assert all(other.ready() for other in others)
+
+
+def test_a_capture_waits_for_an_idle_device(folder: Path, load: Any, texts_of: Any) -> None:
+    engine = load(folder)
+    engine.step(batch_of(texts_of([40, 2]))).wait(30)
+    under_way = engine.step(batch_of(texts_of([5])))
+    captured = engine.framed.counts.captured
+    busy = engine.step(batch_of(texts_of([41, 1])))
+    assert engine.framed.counts.captured == captured
+    under_way.wait(30)
+    busy.wait(30)
+    engine.step(batch_of(texts_of([41, 2]))).wait(30)
+    assert engine.framed.counts.captured == captured + 1
+
+
+def test_prewarmed_graphs_are_there_before_the_first_batch(folder: Path, load: Any, texts_of: Any) -> None:
+    engine = load(folder, graphs=GraphOptions(multiple=16, slots=(2, 8), most=2, prewarm=((40, 3), (16, 1))))
+    assert {(key.tokens, key.slots) for key in engine.framed.book.held} == {(48, 8), (16, 2)}
+    replayed = engine.framed.counts.replayed
+    engine.step(batch_of(texts_of([20, 13, 9]))).wait(30)
+    assert engine.framed.counts.replayed == replayed + 1
+
+
+@pytest.mark.parametrize(
+    ("prewarm", "said"),
+    [
+        (((4, 5),), "5 sequences never have 4 tokens"),
+        (((1000, 2),), "2 sequences never have 1000 tokens"),
+        (((20, 9),), "there is no step of this size"),
+        (((16, 1), (32, 1), (48, 1)), "3 graphs, at most 2 are held"),
+    ],
+)
+def test_a_list_that_cannot_be_prewarmed_stops_the_start(
+    folder: Path, load: Any, prewarm: tuple[tuple[int, int], ...], said: str
+) -> None:
+    with pytest.raises(LoadError, match=said):
+        load(folder, graphs=GraphOptions(multiple=16, slots=(2, 8), most=2, prewarm=prewarm))
+
+
+def test_slots_that_make_no_sense_stop_the_start(folder: Path, load: Any) -> None:
+    with pytest.raises(LoadError, match="do not ascend"):
+        load(folder, graphs=GraphOptions(slots=(8, 2)))
+
+
+def test_graphs_are_held_up_to_a_number_and_evicted_ones_still_give_their_vectors(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
+) -> None:
+    engine, loose = load(folder, graphs=GraphOptions(multiple=16, slots=(8,), most=2)), plain(folder)
+    for length in (5, 20, 40, 60) * 4:
+        ids = texts_of([length])
+        for _ in range(2):
+            np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=2e-5)
+        assert len(engine.framed._graphs) == len(engine.framed.book.held) <= 2
+    assert engine.framed.counts.evicted
+
+
+class Failing(CpuGraphDevice):
+    """Fails as it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.captures: Exception | None = None
+        self.steps: Exception | None = None
+
+    def capture(self, step: Step) -> Graph:
+        if self.captures:
+            raise self.captures
+        return super().capture(step)
+
+    def run(self, step: Step) -> None:
+        if self.steps:
+            raise self.steps
+        super().run(step)
+
+
+def test_a_failed_capture_leaves_the_key_eager_and_is_counted_and_told(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    device = Failing()
+    engine, loose = load(folder, device), plain(folder)
+    device.captures = CaptureError("a stream was waited for")
+    for _ in range(5):
+        ids = texts_of([20, 9])
+        np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=2e-5)
+    counts = engine.framed.counts
+    assert (counts.capture_failed, counts.captured) == (1, 0)
+    assert [(key.tokens, key.slots) for key in engine.framed.book.refused] == [(32, 8)]
+    assert "could not be captured: a stream was waited for" in caplog.text
+
+
+def test_a_step_without_memory_is_given_back_and_its_size_is_not_tried_again(
+    folder: Path, load: Any, texts_of: Any, embed: Any
+) -> None:
+    device = Failing()
+    engine = load(folder, device)
+    device.steps = torch.OutOfMemoryError("CUDA out of memory")
+    with pytest.raises(TooLargeError, match="2 sequences of 29 tokens: no room in memory"):
+        embed(engine, texts_of([20, 9]))
+    device.steps = None
+    with pytest.raises(TooLargeError, match="had no room in memory before"):
+        embed(engine, texts_of([20, 10]))
+    assert engine.framed.counts.out_of_memory == 1
+    assert embed(engine, texts_of([5])).shape == (1, 32)
+
+
+def test_a_device_that_can_do_nothing_more_ends_the_engine(folder: Path, load: Any, texts_of: Any, embed: Any) -> None:
+    device = Failing()
+    engine = load(folder, device)
+    device.steps = torch.AcceleratorError("an illegal memory access was encountered")
+    with pytest.raises(EngineDeadError, match="cpu-graphs failed: an illegal memory access"):
+        embed(engine, texts_of([20, 9]))
+
+
+def test_a_step_that_fails_on_the_stream_fails_alone(folder: Path, load: Any, texts_of: Any, embed: Any) -> None:
+    engine = load(folder)
+    good = engine.step(batch_of(texts_of([4])))
+    engine._device.run(lambda: [][1])
+    bad = engine.step(batch_of(texts_of([4])))
+    after = engine.step(batch_of(texts_of([4])))
+    for _ in range(2):
+        assert good.wait(30).array().shape == after.wait(30).array().shape == (1, 32)
+        with pytest.raises(StepError, match="IndexError"):
+            bad.wait(30)
+
+
+@pytest.mark.parametrize(("token", "length"), [(60, 3), (-1, 3), (5, 151)])
+def test_what_is_in_no_table_never_reaches_the_device(folder: Path, load: Any, token: int, length: int) -> None:
+    engine = load(folder)
+    before = dict(engine._device.asked)
+    with pytest.raises(IndexError):
+        engine.step(batch_of([np.full(length, token, np.int32)]))
+    assert engine._device.asked == before
+
+
+class Given:
+    """A source of one list of batches."""
+
+    def __init__(self, *batches: list[Sequence]) -> None:
+        self.batches, self.results = list(batches), list[list[Sequence]]()
+
+    def take(self, block: bool) -> list[Sequence] | None:
+        return self.batches.pop(0) if self.batches else [] if not block else None
+
+    def settled(self, sequences: list[Sequence]) -> None:
+        self.results.append(sequences)
+
+
+def run_loop(engine: Any, *batches: list[Sequence]) -> Given:
+    source = Given(*batches)
+    loop = EngineLoop(engine, source)
+    loop.start()
+    assert loop.join(30)
+    assert loop.failure is None
+    return source
+
+
+def test_the_loop_halves_what_has_no_room_and_everybody_gets_vectors(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
+) -> None:
+    engine, loose = load(folder, graphs=GraphOptions(multiple=16, slots=(2, 4), most=4)), plain(folder)
+    ids = texts_of([7, 3, 9, 12, 1, 5, 5, 8, 2, 6, 11])
+    sequences = [Sequence.whole(own, FORM) for own in ids]
+    source = run_loop(engine, sequences, [Sequence.whole(ids[0], FORM)])
+    assert sorted(len(batch) for batch in source.results)[-1] <= 4
+    expected = embed(loose, ids)
+    for sequence, row in zip(sequences, expected, strict=True):
+        assert isinstance(sequence.outcome, Embedded)
+        found = np.frombuffer(sequence.outcome.outputs[0].rows, np.float32)
+        np.testing.assert_allclose(found, row, atol=2e-5)
+
+
+def test_one_text_without_memory_fails_and_the_next_one_does_not(folder: Path, load: Any, texts_of: Any) -> None:
+    device = Failing()
+    engine = load(folder, device)
+    run, long, short = device.run, *([Sequence.whole(own, FORM)] for own in texts_of([40, 3]))
+
+    def small_only(step: Any) -> None:
+        if step.args[0].batch.token_ids.shape[0] > 32:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        run(step)
+
+    device.run = small_only  # type: ignore[method-assign]
+    run_loop(engine, long, short)
+    assert isinstance(long[0].outcome, TooLargeError)
+    assert isinstance(short[0].outcome, Embedded)
