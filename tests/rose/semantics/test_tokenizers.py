@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from paritykit.sentences import load
@@ -140,7 +141,12 @@ def test_minilm_does_not_start_with_a_tokenizer_of_bytes(minilm: Path, tmp_path:
 
 
 def test_a_cross_encoder_does_not_start_with_a_tokenizer_that_has_no_marks_around_a_pair(tmp_path: Path) -> None:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 48}
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 48,
+    }
     BertForSequenceClassification(BertConfig(vocab_size=300, num_labels=1, **sizes)).save_pretrained(tmp_path)
     assert load(tmp_path).card.labels
     bytes_tokenizer(tmp_path, 300)
