@@ -2,6 +2,7 @@
 
 import copy
 import logging
+from base64 import b64encode
 
 import pytest
 import tokenizers
@@ -148,7 +149,10 @@ UNSUPPORTED_UNIGRAM = {
     "model without unknown tokens": lambda spec: spec["model"].update(unk_id=None),
     "model without unknown tokens Unigram": lambda spec: spec["model"].update(byte_fallback=True),
     "model with odd pieces": lambda spec: spec["model"].update(vocab=[("<unk>", 1.0), ("a", 2.0)], unk_id=0),
-    "charsmap": lambda spec: spec["normalizer"]["normalizers"][0].update(precompiled_charsmap="/////w=="),
+    "charsmap": lambda spec: spec["normalizer"]["normalizers"][0].update(
+        precompiled_charsmap=b64encode(bytes(4) + b"x" * 2000).decode()
+    ),
+    "charsmap$": lambda spec: spec["normalizer"]["normalizers"][0].update(precompiled_charsmap="/////w=="),
 }
 
 

@@ -21,7 +21,7 @@ enum class Kind : uint8_t { PLAIN, JOINS, CONTROL, PREPENDS, MOVES, UNSURE };
 struct Character {
     Kind kind = Kind::PLAIN;
     bool same = true;  // It stands for itself.
-    uint8_t size = 0;
+    uint16_t size = 0;
     uint32_t offset = 0;
 };
 
@@ -40,7 +40,7 @@ class Characters {
             one.same = sizes[place] < 0;
             if (one.same) continue;
             one.offset = static_cast<uint32_t>(block->texts.size());
-            one.size = static_cast<uint8_t>(sizes[place]);
+            one.size = static_cast<uint16_t>(sizes[place]);
             block->texts.append(reinterpret_cast<const char*>(texts), one.size);
             texts += one.size;
         }

@@ -111,7 +111,8 @@ def _normalizer(normalizer: Mapping[str, Any] | None, one_space: Sequence[str]) 
     _require(not rest or (len(rest) == 1 and rest[0] in collapse), "normalizer", normalizer)
     charsmap = base64.b64decode(first["precompiled_charsmap"])
     size = int.from_bytes(charsmap[:4], "little")
-    _require(size % 4 == 0 and 4 + size <= len(charsmap), "charsmap", None)
+    whole = size % 4 == 0 and 4 + size <= len(charsmap)
+    _require(whole and max(map(len, charsmap[4 + size :].split(b"\0"))) <= LONGEST_PIECE_BYTES, "charsmap", None)
     return charsmap, no_trailing, bool(rest)
 
 
