@@ -117,8 +117,9 @@ class TokenizerPool:
                 job.cancel()
 
     def close(self) -> None:
-        """End the threads; jobs that wait are dropped."""
+        """End the threads; jobs that wait are dropped, and the tokenizer's memory goes with the last that works."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        del self.tokenizer
 
 
 def _job(texts: Sequence[str], first: int, work: Callable[[str, int], _Done]) -> list[_Done]:
