@@ -20,6 +20,7 @@ BATCHES, POOL, KEPT = 10_000, 150, 6
 GRAPHS = GraphOptions(multiple=16, slots=(2, 4, 8), most_tokens=256, most=KEPT)
 
 
+@pytest.mark.timeout(900)
 def test_ten_thousand_random_batches_with_poisoned_pads_equal_steps_without_graphs(
     folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
 ) -> None:
