@@ -126,7 +126,8 @@ async def test_while_the_api_server_is_away_the_last_set_stays_and_afterwards_it
     await api_server.down()
     await until(lambda: followed.restarts("unreachable") >= 5)
     assert followed.sets[-1] == followed.sets[0]
-    assert followed.metric('trellis_gateway_relists_total{outcome="failed"}') >= 5
+    # One of them may be the watch that was cut.
+    assert followed.metric('trellis_gateway_relists_total{outcome="failed"}') >= 4
     assert sum("cannot be read, 2 known ones stay" in each.message for each in caplog.records) == 1
     api_server.slices["a"] = slice_object("a", pod("10.0.0.3"))
     await api_server.up()
