@@ -160,7 +160,7 @@ def maxsim(query: list[list[float]], document: list[list[float]]) -> float:
 
 
 async def test_three_kinds_of_rows_of_one_pass(road, tmp_path):
-    model = random_model(XLMRobertaModel, XLMRobertaConfig(**SIZES, pad_token_id=1))
+    model = random_model(XLMRobertaModel, XLMRobertaConfig(**SIZES, pad_token_id=0, bos_token_id=2, eos_token_id=3))
     folder = save(model, tmp_path / "model", "cls", normalize=True)
     tokenizer = save_tokenizer(folder)
     sparse = {"weight": torch.randn(1, 32), "bias": torch.randn(1)}
