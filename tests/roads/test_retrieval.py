@@ -30,10 +30,7 @@ from trellis_operator.sources.cache import default_cache
 
 from bench.models import multilingual_tokenizer
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.skipif(not shutil.which("apt-get"), reason="apt brings the titles and bodies"),
-]
+pytestmark = pytest.mark.processes
 
 PIECES = 250_037
 NEAR = 0.001

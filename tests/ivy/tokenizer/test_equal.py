@@ -1,6 +1,5 @@
 """The compiled tokenizer gives the ids of the library, whatever the text."""
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -31,7 +30,6 @@ def unsure_of(library, encoder, texts) -> int:
     return unsure
 
 
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm brings the texts")
 @pytest.mark.parametrize(("kind", "variant"), FIRST)
 def test_ids_are_equal_in_500_languages_and_next_to_none_are_left_to_the_library(both, kind, variant):
     library, encoder = both(kind, variant)
