@@ -116,7 +116,7 @@ def test_a_queue_that_stays_full_is_a_rate_limit_error(busy: Busy) -> None:
 
 
 def test_a_queue_that_empties_is_found_by_a_retry(busy: Busy) -> None:
-    # How long the queue takes to empty is the machine's affair: two tries, as many as there are by default, may be too few.
+    # How long the queue takes to empty is the machine's affair: two retries, the default, may be too few.
     client = OpenAI(base_url=f"{busy.stack.url}/v1", api_key="unused", max_retries=10)
     create = client.embeddings.with_raw_response.create
     with busy.full(), ThreadPoolExecutor() as pool:
