@@ -71,6 +71,7 @@ class Client:
         self._kubectl = kubectl
         self._image = image
         self._name = f"client-{secrets.token_hex(2)}"
+        self._met: set[str] = set()
         wait = "import signal; signal.pause()"
         kubectl.apply(*script_pod(self._name, image, ["python", "-c", wait], {}))
         kubectl.run("wait", "--for=condition=Ready", f"pod/{self._name}", "--timeout=60s")
@@ -88,8 +89,18 @@ class Client:
 
     def embed(self, url: str, model: str, texts: Sequence[str], **more: object) -> Answer:
         """One embeddings request, with vectors as base64."""
+        self._meet(url)
         body = {"model": model, "input": list(texts), "encoding_format": "base64"} | more
         return self.request("POST", f"{url}/v1/embeddings", body)
+
+    def _meet(self, url: str) -> None:
+        """Wait until a gateway is reached that has not been asked before.
+
+        Ready says what the API server knows; the proxy of this pod's node hears of a Service's first endpoint later.
+        """
+        if url not in self._met:
+            until(lambda: self.request("GET", f"{url}/healthz").status == 200, f"{url} is reached", 30)
+            self._met.add(url)
 
     def load(
         self, url: str, model: str, inputs: Sequence[Sequence[str]], known: dict[str, list[list[str]]], clients: int = 2

@@ -95,11 +95,25 @@ def _distance(rows: np.ndarray, known: np.ndarray) -> float:
     return float(np.abs(rows - known).max()) if rows.shape == known.shape else float("inf")
 
 
+async def meet(session: aiohttp.ClientSession, url: str) -> None:
+    """Wait until this node's proxy knows the gateways; what is not reached in 30 s is counted by the load itself."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        try:
+            async with session.get(f"{url}/healthz") as response:
+                if response.status == 200:
+                    return
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            pass
+        await asyncio.sleep(0.1)
+
+
 async def main(order: dict) -> None:
     load = Load(order)
     # A connection for each request: a Service balances connections, not requests.
     connector = aiohttp.TCPConnector(limit=0, force_close=True)
     async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT) as session:
+        await meet(session, order["url"])
         clients = [asyncio.create_task(load.client(session)) for _ in range(order["clients"])]
         while not told_to_stop():
             print(load.line(), flush=True)
