@@ -57,6 +57,9 @@ def wait_settled(kubectl: Kubectl, name: str, timeout_s: float = 120) -> None:
     """Wait until a model serves and nothing is under way."""
     wait_for(kubectl, name, "Ready", "True", timeout_s=timeout_s)
     wait_for(kubectl, name, "Progressing", "True", "Complete", timeout_s=timeout_s)
+    # A pod that is only more of the same is no rollout for Kubernetes, and is complete before it is ready.
+    for kind in ("EngineAvailable", "GatewayAvailable"):
+        wait_for(kubectl, name, kind, "True", "AllReady", timeout_s=timeout_s)
 
 
 def children(kubectl: Kubectl, name: str, kinds: str = KINDS) -> list[Manifest]:
