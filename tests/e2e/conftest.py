@@ -14,16 +14,6 @@ from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.operator import OperatorProcess
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give a test on a cluster a second try after a wait that was too short, which the summary tells.
-
-    A machine short of time starves pods. What was seen and is wrong gets no second try.
-    """
-    for item in items:
-        if item.get_closest_marker("cluster"):
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=["not within", "timed out", "TimeoutExpired"]))
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Bring up the cluster and build the images before any test's time runs; say what is missing where that fails."""
     chosen = [item for item in session.items if item.get_closest_marker("cluster")]
