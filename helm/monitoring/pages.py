@@ -8,6 +8,7 @@ from helm.monitoring.boards.gateway import GATEWAY
 from helm.monitoring.boards.operator import OPERATOR
 from helm.monitoring.boards.overview import OVERVIEW
 from helm.monitoring.exported import families
+from helm.monitoring.guide import guide
 from helm.monitoring.table import table
 
 DASHBOARDS = (OVERVIEW, GATEWAY, ENGINE, OPERATOR)
@@ -20,4 +21,7 @@ def files() -> dict[Path, str]:
         Path("helm/trellis/dashboards") / f"{page.name}.json": json.dumps(page.json(), indent=1) + "\n"
         for page in DASHBOARDS
     }
-    return made | {Path("docs/metrics.md"): table(families(), DASHBOARDS)}
+    return made | {
+        Path("docs/metrics.md"): table(families(), DASHBOARDS),
+        Path("docs/dashboards.md"): guide(DASHBOARDS),
+    }

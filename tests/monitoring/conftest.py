@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from e2ekit.prometheus import Prometheus
 from monitorkit.api_server import ApiServer
-from monitorkit.programs import fetching, load, model, pods, start_gateway, start_operator, tell_of
-from monitorkit.prometheus import Prometheus, running, scrape_config
+from monitorkit.at_work import at_work
 from roadkit.program import Programs
 from roadkit.stack import Starter
 
@@ -41,11 +41,5 @@ def prometheus(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
     """It scrapes a gateway, an engine, an operator and a download, while requests come."""
-    engine = starter.engine("--threads", "1")
-    service = ("--engines-service", tell_of(api_server, engine), "--api-server", api_server.url)
-    gateway = start_gateway(programs, minilm, *service)
-    operator = start_operator(programs, api_server)
-    with fetching(programs) as fetch, load(gateway.url, api_server):
-        config = scrape_config(model(), pods(engine, gateway), [operator.target, fetch])
-        with running(tmp_path_factory.mktemp("prometheus"), config) as prometheus:
-            yield prometheus
+    with at_work(starter, programs, minilm, api_server, tmp_path_factory.mktemp("prometheus")) as prometheus:
+        yield prometheus

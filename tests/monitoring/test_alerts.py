@@ -7,62 +7,73 @@ from typing import Any
 import pytest
 import yaml
 from e2ekit.helm import Helm
-from monitorkit.cases import CASES, Case
-from monitorkit.prometheus import promtool
+from e2ekit.prometheus import promtool
+from monitorkit.case import Case
+from monitorkit.cases import CASES
+from monitorkit.judge import judged, needed
+from monitorkit.mutants import SAME, Mutant, mutants
+from monitorkit.proved import EVERYWHERE
+from monitorkit.rules import RULES, chart_rules
 
 from helm.monitoring.exported import families
 from helm.monitoring.pages import ROOT
 
 CHART = ROOT / "helm" / "trellis"
-RULES = CHART / "rules" / "trellis.yaml"
 _PARTS = ("## Meaning", "## Causes", "## Commands")
 
 
 def rules() -> list[dict[str, Any]]:
-    return [rule for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
+    return [rule for group in chart_rules()["groups"] for rule in group["rules"]]
 
 
 ALERTS = {rule["alert"]: rule for rule in rules() if "alert" in rule}
-
-
-def trial(case: Case) -> dict[str, Any]:
-    """A case as promtool reads it: the alert counts itself, with the labels that it must have."""
-    matchers = ",".join(filter(None, (f'alertname="{case.alert}"', 'alertstate="firing"', case.fires)))
-    firing = {"expr": f"count(ALERTS{{{matchers}}}) or vector(0)", "eval_time": case.at}
-    return {
-        "interval": "1m",
-        "name": f"{case.alert}: {case.said}",
-        "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
-        "promql_expr_test": [firing | {"exp_samples": [{"labels": "{}", "value": 0 if case.fires is None else 1}]}],
-    }
-
-
-def judge(folder: Path, case: Case) -> None:
-    """Let promtool run a case; fails with what it says."""
-    path = folder / "trial.yaml"
-    asked = {"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": [trial(case)]}
-    path.write_text(yaml.safe_dump(asked), encoding="utf-8")
-    promtool("test", "rules", path)
 
 
 def test_the_rules_are_well_formed() -> None:
     assert f"{len(rules())} rules found" in promtool("check", "rules", RULES)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.alert}: {case.said}")
-def test_an_alert_fires_where_it_should_and_nowhere_else(tmp_path: Path, case: Case) -> None:
-    judge(tmp_path, case)
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_fires_where_it_should_and_nowhere_else(tmp_path: Path, name: str) -> None:
+    cases = [case for case in CASES if case.alert == name]
+    assert judged(tmp_path, [(needed(rules(), {name}), cases)]) == [""]
 
 
 def test_a_case_that_is_wrong_is_seen(tmp_path: Path) -> None:
     [first, *_] = [case for case in CASES if case.fires]
-    with pytest.raises(AssertionError, match="FAILED"):
-        judge(tmp_path, Case(first.alert, first.said, first.series, first.at, None))
+    wrong = Case(first.alert, first.said, first.series, first.at, None)
+    [said] = judged(tmp_path, [(needed(rules(), {first.alert}), [wrong])])
+    assert f"{first.alert}: {first.said}" in said
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_a_rule_that_is_a_little_wrong_is_seen(tmp_path: Path, name: str) -> None:
+    cases = [case for case in CASES if case.alert == name]
+    own = needed(rules(), {name})
+    changed = [mutant for rule in own for mutant in mutants(rule) if (mutant.name, mutant.said) not in SAME]
+    trials = [([mutant.rule if _is(rule, mutant) else rule for rule in own], cases) for mutant in changed]
+    said = judged(tmp_path, trials)
+    assert not [mutant.said for mutant, words in zip(changed, said, strict=True) if not words]
+
+
+def _is(rule: dict[str, Any], mutant: Mutant) -> bool:
+    return mutant.name in (rule.get("alert"), rule.get("record"))
+
+
+def test_what_is_recorded_looks_back_as_far_as_its_name_says() -> None:
+    for rule in rules():
+        name = re.search(r"ratio_rate(\d+[mh])$", rule.get("record", ""))
+        if name:
+            assert set(re.findall(r"\[(\w+)\]", rule["expr"])) == {name[1]}, rule
 
 
 def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -> None:
     assert {case.alert for case in CASES if case.fires is not None} == set(ALERTS)
     assert {case.alert for case in CASES if case.fires is None} == set(ALERTS)
+
+
+def test_for_every_alert_there_is_a_real_fault_that_makes_it_fire() -> None:
+    assert {alert for place in EVERYWHERE for alerts in place.values() for alert in alerts} == set(ALERTS)
 
 
 @pytest.mark.parametrize("name", ALERTS)
@@ -74,6 +85,12 @@ def test_an_alert_has_a_runbook_that_says_what_it_means_why_it_is_and_what_to_ty
     meaning, causes, commands = (text.index(part) for part in _PARTS)
     assert meaning < causes < commands
     assert "```sh\n" in text[commands:]
+
+
+def test_the_list_of_runbooks_has_each_alert_with_its_urgency() -> None:
+    text = (ROOT / "docs" / "runbooks" / "README.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| (\w+) \|", text, re.MULTILINE))
+    assert listed == {name: rule["labels"]["severity"] for name, rule in ALERTS.items()}
 
 
 def test_there_is_no_runbook_for_an_alert_that_does_not_exist() -> None:
@@ -114,7 +131,7 @@ def test_an_alert_says_how_urgent_it_is_and_names_labels_that_it_has(name: str) 
 def test_the_chart_brings_the_rules_as_they_are_and_only_when_asked() -> None:
     asked = ("--set", "prometheusRule.enabled=true", "--set", "prometheusRule.labels.release=prometheus")
     [made] = [each for each in _rendered(*asked) if each["kind"] == "PrometheusRule"]
-    assert made["spec"] == yaml.safe_load(RULES.read_text(encoding="utf-8"))
+    assert made["spec"] == chart_rules()
     assert made["metadata"]["labels"]["release"] == "prometheus"
     assert not [each for each in _rendered() if each["kind"] == "PrometheusRule"]
 

@@ -1,54 +1,20 @@
 """Every query of every panel, asked of a real Prometheus that scraped the real programs at work."""
 
-import math
 import re
-from collections.abc import Iterator
 
 import pytest
-from monitorkit.prometheus import Prometheus
+from e2ekit.prometheus import Prometheus
+from monitorkit.boards import choices, filled, finite
 from roadkit.waiting import until
 
-from helm.monitoring.dashboard import Dashboard, Variable
+from helm.monitoring.dashboard import Dashboard
 from helm.monitoring.pages import DASHBOARDS
 from helm.monitoring.panel import Panel
 
 pytestmark = pytest.mark.processes
 
-_WINDOW = "20s"
 _DATA_S = 60.0
 PANELS = [pytest.param(page, panel, id=f"{page.name}-{panel.title}") for page in DASHBOARDS for panel in page.panels]
-
-
-def values(prometheus: Prometheus, variable: Variable, known: dict[str, str]) -> list[str]:
-    """What a variable offers, once those before it are chosen."""
-    series = filled(variable.series, known)
-    found: list[str] = prometheus.ask(f"label/{variable.label}/values", **{"match[]": series})
-    return found
-
-
-def filled(expression: str, chosen: dict[str, str]) -> str:
-    """An expression as Grafana sends it."""
-    for name, value in {"__rate_interval": _WINDOW, **chosen}.items():
-        expression = expression.replace(f"${name}", value)
-    assert "$" not in expression
-    return expression
-
-
-def choices(prometheus: Prometheus, page: Dashboard) -> dict[str, str]:
-    """All values of each variable, as a multiple choice is sent."""
-    chosen: dict[str, str] = {}
-    for variable in page.variables:
-        chosen[variable.name] = "|".join(values(prometheus, variable, chosen))
-        assert chosen[variable.name], f"{page.title}: {variable.name} offers nothing"
-    return chosen
-
-
-def finite(prometheus: Prometheus, expression: str) -> Iterator[float]:
-    """The numbers of a query's series that are some."""
-    for series in prometheus.query(expression):
-        value = float(series["value"][1])
-        if math.isfinite(value):
-            yield value
 
 
 @pytest.mark.parametrize(("page", "panel"), PANELS)

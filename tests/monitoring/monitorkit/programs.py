@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from hub_server import Fault, HubServer
 from monitorkit.api_server import ApiServer, Place
-from monitorkit.prometheus import Target
+from monitorkit.targets import Target
 from roadkit.http import embed
 from roadkit.program import Program, Programs, free_ports
 from roadkit.stack import Engine, Gateway, responds

@@ -1,0 +1,93 @@
+"""A PodMonitor in Prometheus' own words: what the operator of Prometheus would make of it. Pure, but for the CRD.
+
+That operator looks for pods in the monitor's namespace, keeps those that its labels select and, of these, each port of
+the name that an endpoint gives; then it names namespace, pod and container, and at last does what the monitor adds.
+"""
+
+import re
+from typing import Any
+
+from e2ekit.kubectl import Kubectl, Manifest
+
+_META = "__meta_kubernetes_pod"
+_GONE = "(Failed|Succeeded)"
+_NAMES = {
+    "__meta_kubernetes_namespace": "namespace",
+    f"{_META}_name": "pod",
+    f"{_META}_container_name": "container",
+}
+_CRD = "podmonitors.monitoring.coreos.com"
+
+
+def jobs(monitor: Manifest, kubeconfig: str) -> list[dict[str, Any]]:
+    """The `scrape_configs` of a PodMonitor.
+
+    Args:
+        monitor: as the API server has it.
+        kubeconfig: path of the file with which Prometheus asks for pods.
+    """
+    where, spec = monitor["metadata"], monitor["spec"]
+    found = {"role": "pod", "namespaces": {"names": [where["namespace"]]}, "kubeconfig_file": kubeconfig}
+    selected = [_keep(f"{_META}_label_{sanitized(key)}", value) for key, value in _labels(spec["selector"])]
+    return [
+        {
+            "job_name": f"podMonitor/{where['namespace']}/{where['name']}/{number}",
+            "metrics_path": endpoint.get("path", "/metrics"),
+            "kubernetes_sd_configs": [found],
+            "relabel_configs": [
+                {"source_labels": [f"{_META}_phase"], "regex": _GONE, "action": "drop"},
+                *selected,
+                _keep(f"{_META}_container_port_name", endpoint["port"]),
+                *({"source_labels": [source], "target_label": target} for source, target in _NAMES.items()),
+                *relabelings(endpoint),
+            ],
+        }
+        for number, endpoint in enumerate(spec["podMetricsEndpoints"])
+    ]
+
+
+def relabelings(endpoint: Manifest) -> list[dict[str, Any]]:
+    """What an endpoint adds, in the spelling of Prometheus' configuration."""
+    return [
+        {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in each.items()}
+        for each in endpoint.get("relabelings", [])
+    ]
+
+
+def sanitized(label: str) -> str:
+    """A label of an object as Prometheus spells it."""
+    return re.sub(r"[^a-zA-Z0-9_]", "_", label)
+
+
+def _labels(selector: Manifest) -> list[tuple[str, str]]:
+    assert set(selector) == {"matchLabels"}, f"not understood: {selector}"
+    return sorted(selector["matchLabels"].items())
+
+
+def _keep(source: str, value: str) -> dict[str, Any]:
+    return {"source_labels": [source], "regex": re.escape(value), "action": "keep"}
+
+
+def install_pod_monitors(kubectl: Kubectl) -> None:
+    """Let the API server take PodMonitors, of any shape."""
+    names = {"plural": "podmonitors", "singular": "podmonitor", "kind": "PodMonitor", "listKind": "PodMonitorList"}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    kubectl.apply(
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": _CRD},
+            "spec": {
+                "group": "monitoring.coreos.com",
+                "scope": "Namespaced",
+                "names": names,
+                "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+            },
+        }
+    )
+    kubectl.run("wait", "--for=condition=Established", f"crd/{_CRD}", "--timeout=30s")
+
+
+def remove_pod_monitors(kubectl: Kubectl) -> None:
+    """Other tests find the cluster as it was."""
+    kubectl.delete("crd", _CRD)

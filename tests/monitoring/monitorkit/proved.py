@@ -1,0 +1,29 @@
+"""Which alerts a real fault makes fire, and where: on processes of this machine, or on a cluster.
+
+Keys are values of the label `embedding_model`; each stands for a model that has one trouble.
+"""
+
+BY_PROCESSES = {
+    "bad": {
+        "TrellisBatchesFail",
+        "TrellisErrorsFast",
+        "TrellisErrorsSlow",
+        "TrellisNonFiniteRows",
+        "TrellisSlowAnswers",
+    },
+    "full": {"TrellisEngineStuck", "TrellisQueueGrowing", "TrellisRefusing"},
+    "keys": {"TrellisKeysRefused"},
+    "gone": {"TrellisNoReadyEngine", "TrellisRestarts"},
+    "uneven": {"TrellisDigestMismatch", "TrellisEnginesEjected", "TrellisMixedDigests"},
+    "cold": {"TrellisWarmupStuck"},
+}
+"""What must come."""
+FOLLOWS = {"full": {"TrellisErrorsFast", "TrellisErrorsSlow", "TrellisNoReadyEngine"}}
+"""What may come besides: an engine that is stuck is not ready either, so its callers get 503."""
+
+ON_A_CLUSTER = {"m": {"TrellisRestarts"}, "d": {"TrellisDownloadStalled"}, "n": {"TrellisNoReadyEngine"}}
+WITHOUT_AN_API_SERVER = {"m": {"TrellisEnginesUnknown"}, "": {"TrellisOperatorFailing"}}
+WITHOUT_AN_OPERATOR = {"": {"TrellisOperatorAway"}}
+"""On a cluster, one after the other. What has no name is the operator's."""
+
+EVERYWHERE = (BY_PROCESSES, ON_A_CLUSTER, WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR)

@@ -1,0 +1,107 @@
+"""The dashboards as pictures: drawn from a real run, whole, small, and shown by the page that explains them."""
+
+import time
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+from e2ekit.prometheus import Prometheus
+from matplotlib.figure import Figure
+from monitorkit.boards import WINDOW
+from roadkit.waiting import until
+
+from helm.monitoring.dashboard import Dashboard
+from helm.monitoring.drawn import Content, Line, Span, contents
+from helm.monitoring.pages import DASHBOARDS, ROOT
+from helm.monitoring.picture import NOTHING, draw
+from helm.monitoring.pictures import PICTURES, write
+from helm.monitoring.units import shown
+
+_MOST_BYTES = 250_000
+_MOST_EMPTY = 3
+"""Panels whose data are no numbers at times, as the quantile of an hour without a request."""
+PAGES = pytest.mark.parametrize("page", DASHBOARDS, ids=lambda page: page.name)
+
+
+def texts(figure: Figure) -> list[str]:
+    """All that a picture says, but for scales and names of lines."""
+    inside = [text.get_text() for axes in figure.axes for text in (*axes.texts, axes.title, axes._left_title)]
+    return [*inside, *(text.get_text() for text in figure.texts)]
+
+
+def flat(page: Dashboard, value: float) -> dict[str, Content]:
+    """The same number everywhere."""
+    line = Line("one", (0.0, 1.0), (value, value))
+    rows = {panel.title: (tuple("x" for _ in panel.columns),) for panel in page.panels if panel.columns}
+    return {panel.title: Content((line,), rows.get(panel.title, ())) for panel in page.panels}
+
+
+@PAGES
+def test_a_picture_has_every_row_and_every_panel_within_its_edges(page: Dashboard) -> None:
+    figure = draw(page, flat(page, 0.5))
+    said = texts(figure)
+    assert {panel.title for panel in page.panels} | {row.title for row in page.rows} <= set(said)
+    assert NOTHING not in said
+    for axes in figure.axes:
+        box = axes.get_position()
+        assert 0 <= box.x0 < box.x1 <= 1, axes.get_label()
+        assert 0 <= box.y0 < box.y1 <= 1, axes.get_label()
+
+
+@PAGES
+def test_a_panel_without_data_says_so(page: Dashboard) -> None:
+    figure = draw(page, {panel.title: Content() for panel in page.panels})
+    tables = sum(panel.kind == "table" for panel in page.panels)
+    assert texts(figure).count(NOTHING) == len(page.panels) - tables
+
+
+def test_a_number_beyond_a_limit_has_another_colour() -> None:
+    [page] = [each for each in DASHBOARDS if each.name == "overview"]
+    colours = {
+        value: next(axes for axes in draw(page, flat(page, value)).axes if axes.get_label() == "Failed")
+        .texts[0]
+        .get_color()
+        for value in (0.0, 0.005, 0.5)
+    }
+    assert len(set(colours.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.0123, "s", "12.3 ms"),
+        (90, "s", "1.5 min"),
+        (0, "s", "0 s"),
+        (0.5, "percentunit", "50 %"),
+        (1536, "bytes", "1.5 KiB"),
+        (12_345, "short", "12.3 k"),
+        (2, "reqps", "2/s"),
+    ],
+)
+def test_numbers_are_shown_as_people_read_them(value: float, unit: str, text: str) -> None:
+    assert shown(value, unit) == text
+
+
+@pytest.mark.processes
+def test_pictures_are_drawn_from_what_prometheus_saw(prometheus: Prometheus, tmp_path: Path) -> None:
+    start = time.time() - 30
+
+    def empty(page: Dashboard) -> list[str]:
+        found = contents(prometheus.ask, page, Span(start, time.time()), WINDOW)
+        return [title for title, each in found.items() if not each.lines and not each.rows]
+
+    until(lambda: all(len(empty(page)) <= _MOST_EMPTY for page in DASHBOARDS), "panels have lines", 60)
+    for path in write(prometheus.ask, Span(start, time.time()), WINDOW, tmp_path):
+        height, width, _ = matplotlib.image.imread(path).shape
+        assert width > 1000
+        assert height > 300
+        assert path.stat().st_size <= _MOST_BYTES
+
+
+def test_the_page_shows_a_small_picture_of_each_dashboard_and_no_other_lies_there() -> None:
+    text = (ROOT / "docs" / "dashboards.md").read_text(encoding="utf-8")
+    assert {path.stem for path in PICTURES.iterdir()} == {page.name for page in DASHBOARDS}
+    for page in DASHBOARDS:
+        path = PICTURES / f"{page.name}.png"
+        assert f"({path.relative_to(ROOT / 'docs')})" in text
+        assert path.stat().st_size <= _MOST_BYTES
