@@ -32,10 +32,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Put the state of the test's namespace, and what the operator said, into the report of a failed test."""
     report = yield
     used = getattr(item, "funcargs", {})
-    if report.failed and isinstance(used.get("kubectl"), Kubectl):
-        report.sections.append(("the namespace", dump(used["kubectl"])))
-    if report.failed and isinstance(used.get("operator"), OperatorProcess):
-        report.sections.append(("the operator", used["operator"].tail()))
+    # Tests that share a namespace have both in one fixture.
+    shared = vars(used["watched"]) if "watched" in used else {}
+    kubectl, operator = (used.get(name) or shared.get(name) for name in ("kubectl", "operator"))
+    if report.failed and isinstance(kubectl, Kubectl):
+        report.sections.append(("the namespace", dump(kubectl)))
+    if report.failed and isinstance(operator, OperatorProcess):
+        report.sections.append(("the operator", operator.tail()))
     return report
 
 
