@@ -5,7 +5,6 @@ fast motion (`monitorkit.shortened`). Prometheus is a process in the cluster's n
 policies would let a pod of it read is judged from the policies, which this cluster takes and does not enforce.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import pytest
 from e2ekit.alertmanager import Alertmanager, alertmanager
 from e2ekit.client import Client
 from e2ekit.cluster import Cluster
+from e2ekit.discovery import discovering
 from e2ekit.hub import Hub, source
 from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl, Manifest, RefusedError
@@ -89,7 +89,8 @@ def watched(cluster: Cluster, images: Images, crd: None, tmp_path_factory: pytes
         wait_settled(kubectl, "m")
         until(lambda: hub.asked(_WEIGHTS), "the download is under way", 90)
         manager = stack.enter_context(alertmanager(folder, cluster.enter))
-        config = _config(kubectl, operator, manager, folder)
+        pods = stack.enter_context(discovering(kubectl, folder))
+        config = _config(kubectl, pods, operator, manager, folder)
         prometheus = stack.enter_context(running(folder, config, cluster.enter))
         prometheus.wait_up(5)
         yield Watched(kubectl, client, operator, prometheus, manager)
@@ -100,17 +101,17 @@ def _without_room() -> Manifest:
     return manifest("n", gateway=GATEWAY, engine={"resources": {"limits": limits}})
 
 
-def _config(kubectl: Kubectl, operator: OperatorProcess, manager: Alertmanager, folder: Path) -> dict[str, Any]:
+def _config(
+    kubectl: Kubectl, pods: Path, operator: OperatorProcess, manager: Alertmanager, folder: Path
+) -> dict[str, Any]:
     """What Prometheus is told: the PodMonitors' own words, and where the operator is, which here is a process."""
     until(lambda: len(kubectl.all("podmonitors")) == 3, "each model has a PodMonitor")
-    state = kubectl.cluster.state
-    kubeconfig = os.environ["KUBECONFIG"] if state is None else str(state / "admin.kubeconfig")
     labels = {"namespace": "trellis-system", "pod": "operator-0"}
     static = [{"targets": [f"127.0.0.1:{operator.ports[1]}"], "labels": labels}]
     return {
         "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
         "scrape_configs": [
-            *(job for monitor in kubectl.all("podmonitors") for job in jobs(monitor, kubeconfig)),
+            *(job for monitor in kubectl.all("podmonitors") for job in jobs(monitor, pods)),
             {"job_name": "operator", "static_configs": static},
         ],
         "rule_files": [str(fast_rules(folder, FACTOR))],

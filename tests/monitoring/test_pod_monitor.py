@@ -1,11 +1,13 @@
 """A PodMonitor of the operator in Prometheus' words, judged by promtool and by what it must keep and drop."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from e2ekit.discovery import groups
 from e2ekit.pod_monitor import jobs, relabelings
 from e2ekit.prometheus import promtool
 from monitorkit.programs import model
@@ -15,23 +17,24 @@ from trellis_operator.desired.monitor import pod_monitor
 Labels = dict[str, str]
 
 
+PORTS = {"engine": ("metrics", 9101), "gateway": ("http", 8080), "fetch": ("metrics", 9101)}
+
+
 def scraped() -> list[dict[str, Any]]:
-    monitor = pod_monitor(model())
-    return jobs(monitor, "/etc/kubeconfig")
+    return jobs(pod_monitor(model()), Path("pods.json"))
 
 
-def discovered(component: str, port: str, **changed: str) -> Labels:
-    """What Prometheus knows of a port of a model's pod before relabeling."""
-    labels = {re.sub(r"\W", "_", key): value for key, value in names.labels(model(), component).items()}
-    found = {
-        **{f"__meta_kubernetes_pod_label_{key}": value for key, value in labels.items()},
-        "__meta_kubernetes_namespace": model().namespace,
-        "__meta_kubernetes_pod_name": "pod-0",
-        "__meta_kubernetes_pod_phase": "Running",
-        "__meta_kubernetes_pod_container_name": component,
-        "__meta_kubernetes_pod_container_port_name": port,
+def pod(container: str, **changed: Any) -> dict[str, Any]:
+    """A pod of the model as an API server has it; the download's container is named `fetch`."""
+    port, number = PORTS[container]
+    component = "download" if container == "fetch" else container
+    labels = names.labels(model(), component) | changed.pop("labels", {})
+    ports = [{"name": changed.pop("port", port), "containerPort": number}]
+    return {
+        "metadata": {"name": "pod-0", "namespace": changed.pop("namespace", model().namespace), "labels": labels},
+        "spec": {"containers": [{"name": container, "ports": ports}]},
+        "status": {"podIP": "10.0.0.1", "phase": "Running", **changed},
     }
-    return found | changed
 
 
 def relabelled(job: dict[str, Any], found: Labels) -> Labels | None:
@@ -48,44 +51,42 @@ def relabelled(job: dict[str, Any], found: Labels) -> Labels | None:
     return labels
 
 
-def kept(found: Labels) -> list[Labels]:
-    """What all jobs of the monitor keep of a target."""
-    return [labels for job in scraped() if (labels := relabelled(job, found)) is not None]
+def kept(*pods: dict[str, Any]) -> list[Labels]:
+    """What all jobs of the monitor keep of what is discovered."""
+    found = [group["labels"] | {"__address__": group["targets"][0]} for group in groups(pods)]
+    return [labels for job in scraped() for each in found if (labels := relabelled(job, each)) is not None]
 
 
 def test_prometheus_takes_what_is_made_of_a_pod_monitor(tmp_path: Path) -> None:
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text("{}", encoding="utf-8")
-    path = tmp_path / "prometheus.yml"
-    found = jobs(pod_monitor(model()), str(kubeconfig))
-    path.write_text(yaml.safe_dump({"scrape_configs": found}), encoding="utf-8")
+    pods, path = tmp_path / "pods.json", tmp_path / "prometheus.yml"
+    pods.write_text(json.dumps(groups([pod("engine")])), encoding="utf-8")
+    path.write_text(yaml.safe_dump({"scrape_configs": jobs(pod_monitor(model()), pods)}), encoding="utf-8")
     promtool("check", "config", path)
 
 
-@pytest.mark.parametrize(("component", "port"), [("engine", "metrics"), ("gateway", "http"), ("download", "metrics")])
-def test_each_kind_of_pod_is_scraped_once_and_named(component: str, port: str) -> None:
-    [labels] = kept(discovered(component, port))
+@pytest.mark.parametrize("container", PORTS)
+def test_each_kind_of_pod_is_scraped_once_and_named(container: str) -> None:
+    [labels] = kept(pod(container))
+    assert labels["__address__"] == f"10.0.0.1:{PORTS[container][1]}"
     assert labels["embedding_model"] == model().name
-    assert (labels["namespace"], labels["pod"], labels["container"]) == (model().namespace, "pod-0", component)
+    assert (labels["namespace"], labels["pod"], labels["container"]) == (model().namespace, "pod-0", container)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
-        {"__meta_kubernetes_pod_container_port_name": "grpc"},
-        {"__meta_kubernetes_pod_phase": "Succeeded"},
-        {"__meta_kubernetes_pod_label_app_kubernetes_io_instance": "another"},
-        {"__meta_kubernetes_pod_label_app_kubernetes_io_managed_by": "somebody"},
+        {"port": "grpc"},
+        {"phase": "Succeeded"},
+        {"podIP": ""},
+        {"namespace": "elsewhere"},
+        {"labels": {names.INSTANCE: "another"}},
+        {"labels": {names.MANAGED_BY: "somebody"}},
     ],
-    ids=lambda changed: next(iter(changed)).rpartition("pod_")[2],
+    ids=str,
 )
-def test_what_is_not_the_models_is_not_scraped(changed: Labels) -> None:
-    assert not kept(discovered("engine", "metrics", **changed))
-
-
-def test_pods_are_looked_for_in_the_models_namespace_alone() -> None:
-    for job in scraped():
-        assert [each["namespaces"] for each in job["kubernetes_sd_configs"]] == [{"names": [model().namespace]}]
+def test_what_is_not_the_models_is_not_scraped(changed: dict[str, Any]) -> None:
+    assert kept(pod("engine"))
+    assert not kept(pod("engine", **changed))
 
 
 def test_relabelings_are_spelled_as_prometheus_spells_them() -> None:

@@ -5,39 +5,41 @@ the name that an endpoint gives; then it names namespace, pod and container, and
 """
 
 import re
+from pathlib import Path
 from typing import Any
 
+from e2ekit.discovery import META, sanitized
 from e2ekit.kubectl import Kubectl, Manifest
 
-_META = "__meta_kubernetes_pod"
+_POD = f"{META}_pod"
 _GONE = "(Failed|Succeeded)"
 _NAMES = {
-    "__meta_kubernetes_namespace": "namespace",
-    f"{_META}_name": "pod",
-    f"{_META}_container_name": "container",
+    f"{META}_namespace": "namespace",
+    f"{_POD}_name": "pod",
+    f"{_POD}_container_name": "container",
 }
 _CRD = "podmonitors.monitoring.coreos.com"
 
 
-def jobs(monitor: Manifest, kubeconfig: str) -> list[dict[str, Any]]:
+def jobs(monitor: Manifest, pods: Path) -> list[dict[str, Any]]:
     """The `scrape_configs` of a PodMonitor.
 
     Args:
         monitor: as the API server has it.
-        kubeconfig: path of the file with which Prometheus asks for pods.
+        pods: the file with the pods of its namespace, see `discovery`.
     """
     where, spec = monitor["metadata"], monitor["spec"]
-    found = {"role": "pod", "namespaces": {"names": [where["namespace"]]}, "kubeconfig_file": kubeconfig}
-    selected = [_keep(f"{_META}_label_{sanitized(key)}", value) for key, value in _labels(spec["selector"])]
+    selected = [_keep(f"{_POD}_label_{sanitized(key)}", value) for key, value in _labels(spec["selector"])]
     return [
         {
             "job_name": f"podMonitor/{where['namespace']}/{where['name']}/{number}",
             "metrics_path": endpoint.get("path", "/metrics"),
-            "kubernetes_sd_configs": [found],
+            "file_sd_configs": [{"files": [str(pods)]}],
             "relabel_configs": [
-                {"source_labels": [f"{_META}_phase"], "regex": _GONE, "action": "drop"},
+                _keep(f"{META}_namespace", where["namespace"]),
+                {"source_labels": [f"{_POD}_phase"], "regex": _GONE, "action": "drop"},
                 *selected,
-                _keep(f"{_META}_container_port_name", endpoint["port"]),
+                _keep(f"{_POD}_container_port_name", endpoint["port"]),
                 *({"source_labels": [source], "target_label": target} for source, target in _NAMES.items()),
                 *relabelings(endpoint),
             ],
@@ -52,11 +54,6 @@ def relabelings(endpoint: Manifest) -> list[dict[str, Any]]:
         {re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in each.items()}
         for each in endpoint.get("relabelings", [])
     ]
-
-
-def sanitized(label: str) -> str:
-    """A label of an object as Prometheus spells it."""
-    return re.sub(r"[^a-zA-Z0-9_]", "_", label)
 
 
 def _labels(selector: Manifest) -> list[tuple[str, str]]:

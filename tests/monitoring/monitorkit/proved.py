@@ -18,8 +18,9 @@ BY_PROCESSES = {
     "cold": {"TrellisWarmupStuck"},
 }
 """What must come."""
-FOLLOWS = {"full": {"TrellisErrorsFast", "TrellisErrorsSlow", "TrellisNoReadyEngine"}}
-"""What may come besides: an engine that is stuck is not ready either, so its callers get 503."""
+FOLLOWS = {"full": {"TrellisErrorsFast", "TrellisErrorsSlow", "TrellisNoReadyEngine", "TrellisWarmupStuck"}}
+"""What may come besides: an engine that is stuck is not ready either, so its callers get 503; and when it has been so
+for longer than a warm-up may take, the alert about warm-ups takes over."""
 
 ON_A_CLUSTER = {"m": {"TrellisRestarts"}, "d": {"TrellisDownloadStalled"}, "n": {"TrellisNoReadyEngine"}}
 WITHOUT_AN_API_SERVER = {"m": {"TrellisEnginesUnknown"}, "": {"TrellisOperatorFailing"}}
