@@ -48,7 +48,7 @@ def save(figure: Figure, path: Path) -> None:
     """As a PNG with few colours, which is small."""
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png")
-    Image.open(drawn).convert("RGB").quantize(64).save(path, optimize=True)
+    Image.open(drawn).convert("RGB").quantize(128).save(path, optimize=True)
 
 
 def _places(page: Dashboard) -> Iterator[tuple[Panel | str, int, int, int, int]]:
@@ -108,13 +108,19 @@ def _lines(axes: Axes, panel: Panel, content: Content) -> None:
     if not content.lines:
         axes.text(0.5, 0.5, NOTHING, fontsize=_NORMAL, ha="center", transform=axes.transAxes)
         return
-    _draw_lines(axes, panel, content)
+    _draw_lines(axes, panel, _at_work(content))
     top = max(max(axes.get_ylim()[1], 0) * 1.05, 1e-6) if panel.highest is None else panel.highest
     axes.set_ylim(0, top)
     for limit, colour in zip(panel.limits, _COLOURS[1:], strict=False):
         axes.axhline(limit, color=colour, linewidth=0.8, linestyle="--")
     handles, names = axes.get_legend_handles_labels()
     axes.legend(handles[:_MOST_NAMES], names[:_MOST_NAMES], **_below(len(names)))
+
+
+def _at_work(content: Content) -> Content:
+    """Without the lines that are zero throughout, where others are not: every known label value has one."""
+    lines = tuple(line for line in content.lines if any(line.values))
+    return Content(lines or content.lines[:_MOST_NAMES])
 
 
 def _draw_lines(axes: Axes, panel: Panel, content: Content) -> None:
