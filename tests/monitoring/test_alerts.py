@@ -43,7 +43,7 @@ def test_a_case_that_is_wrong_is_seen(tmp_path: Path) -> None:
     [first, *_] = [case for case in CASES if case.fires]
     wrong = Case(first.alert, first.said, first.series, first.at, None)
     [said] = judged(tmp_path, [(needed(rules(), {first.alert}), [wrong])])
-    assert f"{first.alert}: {first.said}" in said
+    assert first.alert in said
 
 
 @pytest.mark.parametrize("name", ALERTS)

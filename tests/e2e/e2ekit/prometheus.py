@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import yaml
 from e2ekit.ports import free_ports
@@ -46,6 +47,11 @@ class Prometheus:
         """The series of an expression, as of now."""
         found: list[dict[str, Any]] = self.ask("query", query=expression)["result"]
         return found
+
+    def are_some(self, expressions: Sequence[str]) -> list[bool]:
+        """Whether each expression has a series now."""
+        asked = [f"/api/v1/query?{urlencode({'query': each})}" for each in expressions]
+        return [bool(answer["data"]["result"]) for answer in self.server.jsons(asked)]
 
     def up(self) -> dict[str, str]:
         """How the last scrape of each target went: `up`, `down`, or `unknown` before the first."""

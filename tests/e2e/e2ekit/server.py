@@ -55,6 +55,13 @@ class Server:
         """An answer that is JSON."""
         return json.loads(self.get(path, **parameters))
 
+    def jsons(self, asked: Sequence[str]) -> list[Any]:
+        """Answers of one line each to several paths with their queries, by one command."""
+        done = self._curl(asked[0], "-w", r"\n", *(self.url + path for path in asked[1:]))
+        if done.returncode:
+            raise ConnectionError(done.stderr.strip())
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
     def is_ready(self) -> bool:
         """Whether it says so; fails where it has ended."""
         assert self.process.poll() is None, self.log.read_text(encoding="utf-8")

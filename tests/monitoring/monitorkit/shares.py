@@ -74,8 +74,7 @@ class Share:
         return self._case("little is left that goes well", good, [10.0] * len(good), minute, self.fires)
 
     def _bursts_of_good_ones(self) -> Case:
-        """Few within each window: a shorter one would see many of them at times."""
-        every = self.window * 4 // 5
-        good = [100.0 * every if minute % every == 0 else 0.0 for minute in range(_LENGTH)]
-        bad = 100 * self.part / (1 - self.part) * 1.7
+        """One within each window: a shorter one would at times see nothing else."""
+        good = [100.0 * self.window if minute % self.window == 0 else 0.0 for minute in range(_LENGTH)]
+        bad = 100 * self.part / (1 - self.part) * 1.5
         return self._case("what goes well comes in bursts", good, [bad] * _LENGTH, _LENGTH - 1, self.fires)
