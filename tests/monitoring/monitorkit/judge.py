@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from e2ekit.server import program
 from monitorkit.case import Case
+from monitorkit.mutants import Mutant
 
 _RUN_S = 200.0
 _EVERY = "30s"
@@ -24,33 +25,83 @@ def needed(rules: Sequence[Rule], alerts: Iterable[str]) -> list[Rule]:
     return [rule for rule in rules if "record" in rule and rule["record"] in used] + chosen
 
 
-def judged(folder: Path, trials: Sequence[tuple[Sequence[Rule], Sequence[Case]]]) -> list[str]:
-    """What promtool says of each: rules and cases; empty where every case ends as it should."""
-    paths = [_written(folder, number, rules, cases) for number, (rules, cases) in enumerate(trials)]
-    command = [program("promtool", "prometheus"), "test", "rules", *map(str, paths)]
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_RUN_S, check=False
-    )
-    said = re.split(r"^Unit Testing:.*$", done.stdout, flags=re.MULTILINE)[1:]
-    assert len(said) == len(paths), done.stdout
-    return ["" if each.strip() == "SUCCESS" else each.strip() for each in said]
+def wrong(folder: Path, rules: Sequence[Rule], mutants: Sequence[Mutant], cases: Sequence[Case]) -> set[str]:
+    """What promtool says of an alert and of its mutants: those whose alert does in a case what it should not.
 
+    All of them are rules of one file under names of their own, and all cases are series of one storage in namespaces of
+    their own, unless the alert is about what is not there at all: hundreds of trials are one run of seconds.
 
-def _written(folder: Path, number: int, rules: Sequence[Rule], cases: Sequence[Case]) -> Path:
-    of_rules, of_cases = folder / f"rules-{number}.yaml", folder / f"trial-{number}.yaml"
-    of_rules.write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": list(rules)}]}), encoding="utf-8")
-    trial = {"rule_files": [str(of_rules)], "evaluation_interval": _EVERY, "tests": [_trial(case) for case in cases]}
+    Args:
+        folder: gets the files.
+        rules: the alert, and before it the records that it uses.
+        mutants: of any of these rules.
+        cases: of the alert.
+
+    Returns:
+        What mutants say of themselves; "" stands for the alert as it is.
+    """
+    said = ["", *(mutant.said for mutant in mutants)]
+    named = [_renamed(rules, mutant, f"_{number}") for number, mutant in enumerate([None, *mutants])]
+    of_rules, of_cases = folder / "rules.yaml", folder / "trial.yaml"
+    groups = [{"name": "all", "rules": [rule for each in named for rule in each]}]
+    of_rules.write_text(yaml.safe_dump({"groups": groups}), encoding="utf-8")
+    alone = any("absent(" in rule["expr"] for rule in rules)
+    together = [[(case, "")] for case in cases] if alone else [[(case, f"{i}-") for i, case in enumerate(cases)]]
+    tests = [_trial(each, len(said)) for each in together]
+    trial = {"rule_files": [str(of_rules)], "evaluation_interval": _EVERY, "tests": tests}
     of_cases.write_text(yaml.safe_dump(trial), encoding="utf-8")
-    return of_cases
+    done = subprocess.run(
+        [program("promtool", "prometheus"), "test", "rules", str(of_cases)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_RUN_S,
+        check=False,
+    )
+    assert done.returncode == 0 or "FAILED" in done.stdout, done.stdout
+    return {said[int(number)] for number in re.findall(r'expr: "count\(ALERTS\{alertname=\\"\w+_(\d+)\\"', done.stdout)}
 
 
-def _trial(case: Case) -> dict[str, Any]:
-    """A case as promtool reads it: the alert counts itself, with the labels that it must have."""
-    matchers = ",".join(filter(None, (f'alertname="{case.alert}"', 'alertstate="firing"', case.fires)))
-    firing = {"expr": f"count(ALERTS{{{matchers}}}) or vector(0)", "eval_time": case.at}
-    return {
-        "interval": "1m",
-        "name": f"{case.alert}: {case.said}",
-        "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
-        "promql_expr_test": [firing | {"exp_samples": [{"labels": "{}", "value": 0 if case.fires is None else 1}]}],
+def _renamed(rules: Sequence[Rule], mutant: Mutant | None, suffix: str) -> list[Rule]:
+    """Rules under other names, one of which may be a mutant's."""
+    chosen = [mutant.rule if mutant is not None and mutant.of == _name(rule) else rule for rule in rules]
+    records = [rule["record"] for rule in chosen if "record" in rule]
+    return [_with_suffix(rule, records, suffix) for rule in chosen]
+
+
+def _name(rule: Rule) -> str:
+    return str(rule.get("alert") or rule["record"])
+
+
+def _with_suffix(rule: Rule, records: Sequence[str], suffix: str) -> Rule:
+    expression = rule["expr"]
+    for record in records:
+        expression = re.sub(rf"{record}(?!\w)", record + suffix, expression)
+    kind = "alert" if "alert" in rule else "record"
+    return {key: value for key, value in rule.items() if key != "annotations"} | {
+        kind: rule[kind] + suffix,
+        "expr": expression,
     }
+
+
+def _trial(cases: Sequence[tuple[Case, str]], alerts: int) -> dict[str, Any]:
+    """Cases as promtool reads them: each alert counts itself, in the case's namespace, with the labels it must have."""
+    series = [
+        {"series": _within(place, name), "values": values}
+        for case, place in cases
+        for name, values in case.series.items()
+    ]
+    asked = [_asked(case, place, number) for case, place in cases for number in range(alerts)]
+    return {"interval": "1m", "input_series": series, "promql_expr_test": asked}
+
+
+def _asked(case: Case, place: str, number: int) -> dict[str, Any]:
+    name = f'alertname="{case.alert}_{number}",alertstate="firing"'
+    where = f'namespace=~"{place}.+"' if place else ""
+    matchers = ",".join(filter(None, (name, where, _within(place, case.fires or ""))))
+    expected = [{"labels": "{}", "value": 0 if case.fires is None else 1}]
+    return {"expr": f"count(ALERTS{{{matchers}}}) or vector(0)", "eval_time": case.at, "exp_samples": expected}
+
+
+def _within(place: str, text: str) -> str:
+    return text.replace('namespace="', f'namespace="{place}')

@@ -7,7 +7,9 @@ from typing import Any
 
 Rule = dict[str, Any]
 
-SAME: dict[tuple[str, str], str] = {}
+SAME = {
+    ("TrellisWarmupStuck", "without: trellis_engine_up == 0"): "an engine that is up was up within 20 minutes, too",
+}
 """Changes that change nothing, each with the reason."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -23,12 +25,12 @@ class Mutant:
     """One rule, changed.
 
     Attributes:
-        name: of the alert or the recorded series.
+        of: the name of the alert or of the recorded series.
         said: what was changed.
         rule: what stands in its place.
     """
 
-    name: str
+    of: str
     said: str
     rule: Rule
 

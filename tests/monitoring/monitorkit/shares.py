@@ -56,9 +56,10 @@ class Share:
         return self._case(said, [100.0] * len(bad), bad, _BEGIN + 1 + minutes, fires)
 
     def _burst(self) -> Case:
-        """Over before it counts: a longer window would see it for longer."""
-        bad = [0.0] * _BEGIN + [9000.0] + [0.0] * _LENGTH
-        minute = _BEGIN + 1 + max(self.wait, self.window) + 1
+        """Over before it counts: a longer window would see it for longer than the alert waits."""
+        lasts = max(1, self.wait - self.window - 1)
+        bad = [0.0] * _BEGIN + [9000.0] * lasts + [0.0] * _LENGTH
+        minute = _BEGIN + self.wait + 2
         return self._case("a burst that is over", [100.0] * len(bad), bad, minute, None)
 
     def _rare(self) -> Case:
