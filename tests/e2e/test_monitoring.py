@@ -88,6 +88,7 @@ def watched(cluster: Cluster, images: Images, crd: None, tmp_path_factory: pytes
         kubectl.apply(manifest("d", model=source(), gateway=GATEWAY, cache={"persistentVolumeClaim": claim}))
         wait_settled(kubectl, "m")
         until(lambda: hub.asked(_WEIGHTS), "the download is under way", 90)
+        until(lambda: _ask(client, kubectl.namespace) == 200, "the gateway is reached", 30)
         manager = stack.enter_context(alertmanager(folder, cluster.enter))
         pods = stack.enter_context(discovering(kubectl, folder))
         config = _config(kubectl, pods, operator, manager, folder)
@@ -136,7 +137,7 @@ def test_every_panel_of_every_dashboard_has_data(watched: Watched) -> None:
     ]
 
     def without_data() -> list[str]:
-        _ask(watched)
+        assert _ask(watched.client, watched.kubectl.namespace) == 200
         some = watched.prometheus.are_some([expression for _, expression in asked])
         return [title for (title, _), found in zip(asked, some, strict=True) if not found]
 
@@ -174,11 +175,10 @@ def test_real_faults_of_a_cluster_reach_alertmanager(watched: Watched, cluster: 
         until(lambda: _answers(watched.kubectl), "the API server is back", 60)
 
 
-def _ask(watched: Watched) -> None:
-    """One request of a caller with a key."""
-    url, body = f"http://m.{watched.kubectl.namespace}.svc/v1/embeddings", {"model": "m", "input": "hello"}
-    answer = watched.client.request("POST", url, body, {"authorization": f"Bearer {KEY}"})
-    assert answer.status == 200, answer.text
+def _ask(client: Client, namespace: str) -> int:
+    """One request of a caller with a key; its status, 0 while the node's proxy does not know the gateway."""
+    url, body = f"http://m.{namespace}.svc/v1/embeddings", {"model": "m", "input": "hello"}
+    return client.request("POST", url, body, {"authorization": f"Bearer {KEY}"}).status
 
 
 def _end_once(watched: Watched, pod: str, number: int) -> None:
