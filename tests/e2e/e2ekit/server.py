@@ -56,8 +56,9 @@ class Server:
         return json.loads(self.get(path, **parameters))
 
     def jsons(self, asked: Sequence[str]) -> list[Any]:
-        """Answers of one line each to several paths with their queries, by one command."""
-        done = self._curl(asked[0], "-w", r"\n", *(self.url + path for path in asked[1:]))
+        """Answers of one line each to several paths with their queries, in their order, by one command."""
+        *others, last = asked
+        done = self._curl(last, "-w", r"\n", *(self.url + path for path in others))
         if done.returncode:
             raise ConnectionError(done.stderr.strip())
         return [json.loads(line) for line in done.stdout.splitlines()]
