@@ -22,8 +22,9 @@ from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.folder import read_object
 from tulip_rose.rose.graphs.device import GraphDevice
-from tulip_rose.rose.graphs.framed import Framed
+from tulip_rose.rose.graphs.framed import Framed, Progress
 from tulip_rose.rose.graphs.open import open_device
+from tulip_rose.rose.graphs.state import NO_GRAPHS, GraphState
 from tulip_rose.rose.heads import Heads, join_heads, score_heads
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
@@ -31,7 +32,7 @@ from tulip_rose.rose.lazy import LazyTensor
 from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
-from tulip_rose.rose.options import DTYPES, EngineOptions
+from tulip_rose.rose.options import DTYPES, GRAPH_MODES, ON_CAPTURE_FAILURE, EngineOptions
 from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.plan.memory import UNPLANNED, Memory
 from tulip_rose.rose.pooling_words import to_manifest
@@ -72,14 +73,10 @@ class Engine:
             LoadError: it cannot be served as asked; one line that names the file and the key.
         """
         options = options or EngineOptions()
-        if not path.is_dir():
-            raise LoadError(f"{path}: no such folder; a model is a folder with config.json and model.safetensors")
-        if options.dtype not in DTYPES:
-            known = f"{', '.join(DTYPES)} (float16 has too small a range for several families)"
-            raise LoadError(f"dtype {options.dtype!r} is not known; known are {known}")
+        _check(path, options)
         config = read_object(path, "config.json", required=True)
         name, model_type = find_model(config, str(path / "config.json"))
-        device = open_device(options.device, options.threads)
+        device = open_device(options.device, options.threads, options.graphs.mode)
         kit = device.kit(options.dtype, options.attention_backend)
         with torch.inference_mode():
             with Weights(path, getattr(torch, options.dtype), model_type.prefix) as weights:
@@ -102,8 +99,6 @@ class Engine:
         engine._try(path)
         # A backend may be chosen when a layer attends for the first time.
         engine.card = replace(card, attention_backend=kit.attention.name)
-        if framed is not None:
-            framed.prewarm(options.graphs.prewarm, card.form())
         give_back()
         return engine
 
@@ -118,6 +113,24 @@ class Engine:
             return LazyTensor(self.framed.launch(batch), batch.places)
         launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
         return LazyTensor(launched, batch.places)
+
+    def prewarm(self, progress: Progress = lambda warmed, to_warm: None) -> None:
+        """Capture the graphs that the options list, largest first; call before the first batch.
+
+        Args:
+            progress: is told how many of how many are done, at the beginning and after each.
+
+        Raises:
+            LoadError: a graph has no room, or it cannot be captured and `on_failure` is fail.
+            EngineDeadError: the device can do nothing more.
+        """
+        if self.framed is not None:
+            self.framed.prewarm(progress)
+
+    @property
+    def graphs(self) -> GraphState:
+        """What became of graphs by now; from any thread. All zeros on a device without."""
+        return NO_GRAPHS if self.framed is None else self.framed.state
 
     def close(self) -> None:
         """Finish what is under way and give the device back."""
@@ -139,6 +152,21 @@ class Engine:
             raise LoadError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
 
 
+def _check(path: Path, options: EngineOptions) -> None:
+    if not path.is_dir():
+        raise LoadError(f"{path}: no such folder; a model is a folder with config.json and model.safetensors")
+    if options.dtype not in DTYPES:
+        known = f"{', '.join(DTYPES)} (float16 has too small a range for several families)"
+        raise LoadError(f"dtype {options.dtype!r} is not known; known are {known}")
+    graphs = options.graphs
+    for name, value, choices in (
+        ("mode", graphs.mode, GRAPH_MODES),
+        ("on_failure", graphs.on_failure, ON_CAPTURE_FAILURE),
+    ):
+        if value not in choices:
+            raise LoadError(f"graphs.{name} {value!r} is not known; known are {', '.join(choices)}")
+
+
 def _room(config: Config, weights: Weights, options: EngineOptions, device: Device) -> Room | None:
     """What a model with graphs takes of its device, which has room at least for its weights."""
     if not isinstance(device, GraphDevice):
@@ -151,8 +179,7 @@ def _room(config: Config, weights: Weights, options: EngineOptions, device: Devi
 def _framed(model: Model, heads: Heads, device: GraphDevice, options: EngineOptions, card: ModelCard) -> Framed:
     """Steps of fixed sizes, the largest of which holds the longest input."""
     graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
-    dtype: torch.dtype = getattr(torch, options.dtype)
-    return Framed(model, heads.by_kind, device, graphs, dtype=dtype, dimensions=card.dimensions)
+    return Framed(model, heads.by_kind, device, graphs, card)
 
 
 def _card(

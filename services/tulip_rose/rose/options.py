@@ -7,6 +7,11 @@ DTYPES = ("float32", "bfloat16")
 DEVICES = ("auto", "cpu", "cuda")
 
 
+GRAPH_MODES = ("lazy", "off")
+"""lazy: a graph is captured when its sizes come back; off: steps are never captured."""
+ON_CAPTURE_FAILURE = ("eager", "fail")
+"""eager: those sizes are served without a graph; fail: an engine that cannot warm one up does not start."""
+
 GRAPHS_ON_CPU = "cpu-graphs"
 """A device that does on a CPU what graphs do on a GPU, for tests: it is not faster than eager steps."""
 
@@ -15,6 +20,8 @@ GRAPHS_ON_CPU = "cpu-graphs"
 class GraphOptions:
     """Steps of fixed sizes, where the device has graphs."""
 
+    mode: str = "lazy"
+    """One of GRAPH_MODES."""
     multiple: int = 64
     """Tokens are padded to multiples of it; beyond 16 of them, to multiples of four times as many."""
     slots: tuple[int, ...] = (2, 8, 32, 128, 512)
@@ -24,7 +31,9 @@ class GraphOptions:
     most: int = 64
     """Graphs that are held; the one used longest ago makes room."""
     prewarm: tuple[tuple[int, int], ...] = ()
-    """Tokens and sequences of batches whose graphs are captured before the engine is ready."""
+    """Tokens and slots of the graphs that `Engine.prewarm` captures; at most `most` of them."""
+    on_failure: str = "eager"
+    """What comes of a graph of that list that cannot be captured: one of ON_CAPTURE_FAILURE."""
 
 
 @dataclass(frozen=True, slots=True)

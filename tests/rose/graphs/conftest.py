@@ -124,7 +124,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Load:
     def engine(folder: Path, device: Device | None = None, graphs: GraphOptions = GRAPHS, **more: Any) -> Engine:
         own = device or CountingDevice(1)
         with monkeypatch.context() as patched:
-            patched.setattr(engine_module, "open_device", lambda name, threads: own)
+            patched.setattr(engine_module, "open_device", lambda *asked: own)
             return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, threads=1, graphs=graphs, **more))
 
     return engine

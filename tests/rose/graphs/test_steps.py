@@ -1,6 +1,7 @@
 """How steps over static buffers use their device: what they ask of it, when, and what they do when it fails."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,13 @@ import numpy as np
 import pytest
 import torch
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError, TooLargeError
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
 from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
+from tulip_rose.rose.graphs.state import NO_GRAPHS, GraphState
 from tulip_rose.rose.loop import EngineLoop
-from tulip_rose.rose.options import GraphOptions
+from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 from tulip_rose.sequence import Embedded, OutputForm, Sequence
 
 FORM = OutputForm(32, normalize=False)
@@ -75,20 +78,53 @@ def test_a_capture_waits_for_an_idle_device(folder: Path, load: Any, texts_of: A
     assert engine.framed.counts.captured == captured + 1
 
 
-def test_prewarmed_graphs_are_there_before_the_first_batch(folder: Path, load: Any, texts_of: Any) -> None:
-    engine = load(folder, graphs=GraphOptions(multiple=16, slots=(2, 8), most=2, prewarm=((40, 3), (16, 1))))
-    assert {(key.tokens, key.slots) for key in engine.framed.book.held} == {(48, 8), (16, 2)}
-    replayed = engine.framed.counts.replayed
-    engine.step(batch_of(texts_of([20, 13, 9]))).wait(30)
-    assert engine.framed.counts.replayed == replayed + 1
+PREWARM = ((40, 3), (16, 1), (33, 8), (16, 2))
+
+
+def test_prewarmed_graphs_are_there_before_the_first_batch_each_once_and_the_largest_first(
+    folder: Path, load: Any, texts_of: Any
+) -> None:
+    engine = load(folder, graphs=GraphOptions(multiple=16, slots=(2, 8), most=2, prewarm=PREWARM))
+    assert (engine.graphs.warmed, engine.graphs.to_warm) == (0, 2)
+    told = list[tuple[int, int]]()
+    engine.prewarm(lambda warmed, to_warm: told.append((warmed, to_warm)))
+    assert told == [(0, 2), (1, 2), (2, 2)]
+    assert [(key.tokens, key.slots) for key in engine.framed.book.held] == [(48, 8), (16, 2)]
+    before = engine.graphs
+    assert (before.held, before.captured, before.warmed) == (2, 2, 2)
+    engine.step(batch_of(texts_of([20, 13, 9]), engine.card.form())).wait(30)
+    engine.step(batch_of(texts_of([9]), engine.card.form())).wait(30)
+    assert engine.graphs == replace(before, replayed=before.replayed + 2)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "key"),
+    [
+        # As a manifest names a graph: all of its rows and slots. Batches of it have pads, which own a slot.
+        ((64, 8), (64, 8)),
+        # More texts than tokens, so that no batch fills the slots.
+        ((4, 5), (64, 8)),
+        # Eight texts of at most 150 tokens are too short; seven with pads have 1025 to 1050.
+        ((1280, 8), (1280, 8)),
+        ((1088, 8), (1280, 8)),
+        ((1024, 8), (1024, 8)),
+    ],
+)
+def test_a_graph_is_named_by_its_rows_and_slots_pads_and_all(
+    folder: Path, load: Any, sizes: tuple[int, int], key: tuple[int, int]
+) -> None:
+    engine = load(folder, graphs=GraphOptions(slots=(2, 8), most_tokens=2048, most=2, prewarm=(sizes,)))
+    engine.prewarm()
+    assert [(held.tokens, held.slots) for held in engine.framed.book.held] == [key]
 
 
 @pytest.mark.parametrize(
     ("prewarm", "said"),
     [
-        (((4, 5),), "5 sequences never have 4 tokens"),
-        (((1000, 2),), "2 sequences never have 1000 tokens"),
-        (((20, 9),), "there is no step of this size"),
+        (((0, 1),), "there is no step of 0 tokens"),
+        (((1000, 2),), "2 sequences never have 1024 tokens"),
+        (((20, 9),), "there is no step of 20 tokens and 9 sequences"),
+        (((16400, 8),), "there is no step of 16400 tokens"),
         (((16, 1), (32, 1), (48, 1)), "3 graphs, at most 2 are held"),
     ],
 )
@@ -97,6 +133,37 @@ def test_a_list_that_cannot_be_prewarmed_stops_the_start(
 ) -> None:
     with pytest.raises(LoadError, match=said):
         load(folder, graphs=GraphOptions(multiple=16, slots=(2, 8), most=2, prewarm=prewarm))
+
+
+@pytest.mark.parametrize("on_failure", ["eager", "fail"])
+def test_a_graph_of_the_list_that_cannot_be_captured_is_eager_or_stops_the_start(
+    folder: Path, load: Any, on_failure: str
+) -> None:
+    device = Failing()
+    graphs = GraphOptions(multiple=16, slots=(2, 8), prewarm=((16, 2), (32, 2)), on_failure=on_failure)
+    engine = load(folder, device, graphs=graphs)
+    device.captures = CaptureError("a stream was waited for")
+    if on_failure == "fail":
+        with pytest.raises(LoadError, match=r"graphs\.prewarm: .*32.* could not be captured: a stream was waited for"):
+            engine.prewarm()
+        return
+    engine.prewarm()
+    assert engine.graphs == GraphState(capture_failed=2, eager=5, warmed=2, to_warm=2)
+
+
+def test_without_graphs_there_is_nothing_to_warm(folder: Path) -> None:
+    engine = Engine.load(
+        folder, EngineOptions(device=GRAPHS_ON_CPU, graphs=GraphOptions(mode="off", prewarm=((8, 2),)))
+    )
+    engine.prewarm()
+    assert engine.graphs == NO_GRAPHS
+    assert engine.card.device == "cpu"
+
+
+@pytest.mark.parametrize(("name", "value"), [("mode", "eager"), ("on_failure", "ignore")])
+def test_a_choice_about_graphs_that_is_not_known_stops_the_start(folder: Path, name: str, value: str) -> None:
+    with pytest.raises(LoadError, match=rf"graphs\.{name} '{value}' is not known; known are "):
+        Engine.load(folder, EngineOptions(graphs=GraphOptions(**{name: value})))
 
 
 def test_slots_that_make_no_sense_stop_the_start(folder: Path, load: Any) -> None:

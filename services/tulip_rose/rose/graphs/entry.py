@@ -3,17 +3,15 @@
 An index that is in no table is found here, on the host: on a GPU it would end the process.
 """
 
-from math import inf
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import TooLargeError
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.models.model import Model
-from tulip_rose.sequence import OutputForm, OutputKind, Sequence
+from tulip_rose.sequence import OutputKind
 
 
 class Entry:
@@ -49,12 +47,6 @@ class Entry:
 def too_large(batch: Batch, why: str) -> TooLargeError:
     """The error of a batch that has no room."""
     return TooLargeError(f"{len(batch.places)} sequences of {batch.ragged.tokens} tokens: {why}")
-
-
-def blank(tokens: int, sequences: int, form: OutputForm) -> Batch:
-    """A batch of one token over and over, of texts of about equal lengths; no more texts than tokens."""
-    lengths = [tokens // sequences + (index < tokens % sequences) for index in range(sequences)]
-    return Batch.pack([Sequence.whole(np.zeros(length, np.int32), form, deadline=inf) for length in lengths])
 
 
 def _check_range(what: str, values: NDArray[Any], end: int) -> None:

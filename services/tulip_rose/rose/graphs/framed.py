@@ -6,22 +6,25 @@ run behind it, on the states that it leaves.
 """
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import torch
 
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.errors import EngineDeadError, LoadError, TooLargeError
 from tulip_rose.rose.graphs.arena import Arena, Frame, Slot, Widths, rows_of
 from tulip_rose.rose.graphs.book import Book, Run
 from tulip_rose.rose.graphs.device import CaptureError, Graph, GraphDevice
-from tulip_rose.rose.graphs.entry import Entry, blank, too_large
+from tulip_rose.rose.graphs.entry import Entry, too_large
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.graphs.launched import FramedLaunched, Parts
 from tulip_rose.rose.graphs.padding import sizes
+from tulip_rose.rose.graphs.prewarm import blank, keys_of
 from tulip_rose.rose.graphs.ring import Ring
+from tulip_rose.rose.graphs.state import GraphState
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.lazy import Part
 from tulip_rose.rose.models.model import Model
@@ -30,6 +33,9 @@ from tulip_rose.sequence import OutputForm, OutputKind
 
 _SLOTS = 3
 """Steps in flight, and one more."""
+
+Progress = Callable[[int, int], None]
+"""Is told how many graphs of how many are captured."""
 
 log = logging.getLogger(__name__)
 
@@ -55,25 +61,27 @@ class Framed:
         heads: Mapping[OutputKind, Head],
         device: GraphDevice,
         options: GraphOptions,
-        *,
-        dtype: torch.dtype,
-        dimensions: int,
+        card: ModelCard,
     ) -> None:
-        """Take all memory; `dimensions` are those of the widest dense row.
+        """Take all memory; rows have at most the card's dimensions, and those of prewarmed graphs its form.
 
         Raises:
-            LoadError: the sizes make no sense.
+            LoadError: the sizes make no sense, or the list of graphs to prewarm does not.
         """
         self.counts = Counts()
-        self._most = options.most
+        self._options, self._warmed, self._refused_for = options, 0, ""
         self._model, self._heads, self._device = model, heads, device
         try:
-            buckets = Buckets(options.multiple, options.slots, options.most_tokens)
+            self._buckets = buckets = Buckets(options.multiple, options.slots, options.most_tokens)
             self.book = Book[Key](options.most)
         except ValueError as error:
             raise LoadError(f"graphs: {error}") from error
+        self._form = card.form()
+        self._to_warm = self._list()
         self._entry = Entry(model, buckets)
-        widths = Widths(model.hidden_size, dtype, dimensions, model.positions, model.token_types > 1)
+        widths = Widths(
+            model.hidden_size, getattr(torch, card.dtype), card.dimensions, model.positions, model.token_types > 1
+        )
         self._arena = Arena(device, buckets, widths)
         self._ring = Ring([Slot(device, buckets, widths) for _ in range(_SLOTS)])
         self._graphs: dict[Key, tuple[Frame, Graph]] = {}
@@ -83,23 +91,35 @@ class Framed:
         """How often a step waited for a slot of the ring."""
         return self._ring.waits
 
-    def prewarm(self, batches: tuple[tuple[int, int], ...], form: OutputForm) -> None:
-        """Capture the graphs of batches of so many tokens and sequences, whose rows have that form.
+    @property
+    def state(self) -> GraphState:
+        """From any thread."""
+        return GraphState(
+            held=len(self._graphs), warmed=self._warmed, to_warm=len(self._to_warm), **asdict(self.counts)
+        )
+
+    def prewarm(self, progress: Progress) -> None:
+        """Capture the graphs of the list, and say after each how many of how many are done.
 
         Raises:
-            LoadError: there can be no such batch, or no room for its step or for so many graphs.
+            LoadError: there is no room for a step, or one that has to be captured cannot be.
+            EngineDeadError: the device can do nothing more.
         """
-        if len(batches) > self._most:
-            raise LoadError(f"graphs.prewarm: {len(batches)} graphs, at most {self._most} are held")
-        for tokens, sequences in batches:
-            if not 1 <= sequences <= tokens <= sequences * self._model.positions:
-                raise LoadError(f"graphs.prewarm: {sequences} sequences never have {tokens} tokens in this model")
-            batch = blank(tokens, sequences, form)
-            try:
-                for _ in range(2):
-                    self.launch(batch).wait(None)
-            except TooLargeError as error:
-                raise LoadError(f"graphs.prewarm: {error}") from error
+        progress(self._warmed, len(self._to_warm))
+        for key in self._to_warm[self._warmed :]:
+            self._warm(key)
+            self._warmed += 1
+            progress(self._warmed, len(self._to_warm))
+
+    def _warm(self, key: Key) -> None:
+        batch = blank(key, self._buckets, self._model.positions, self._form)
+        try:
+            for _ in range(2):
+                self._launch(key, batch).wait(None)
+        except TooLargeError as error:
+            raise LoadError(f"graphs.prewarm: {error}") from error
+        if self._options.on_failure == "fail" and key not in self._graphs:
+            raise LoadError(f"graphs.prewarm: {key} could not be captured: {self._refused_for}")
 
     def launch(self, batch: Batch) -> FramedLaunched:
         """Put a step on the device's stream.
@@ -109,7 +129,9 @@ class Framed:
             IndexError: a sequence is too long, or a token or a type of one is unknown.
             EngineDeadError: the device can do nothing more.
         """
-        key = self._entry.key(batch)
+        return self._launch(self._entry.key(batch), batch)
+
+    def _launch(self, key: Key, batch: Batch) -> FramedLaunched:
         decision = self.book.decide(key, idle=self._ring.idle)
         if decision.evict is not None:
             del self._graphs[decision.evict]
@@ -126,6 +148,17 @@ class Framed:
             raise EngineDeadError(f"{self._device.name} failed: {error}") from error
         self._ring.hold(launched)
         return launched
+
+    def _list(self) -> tuple[Key, ...]:
+        """The keys to prewarm."""
+        form = self._form if self._form.kind is OutputKind.DENSE else None
+        try:
+            keys = keys_of(self._options.prewarm, self._buckets, self._model.positions, form)
+        except ValueError as error:
+            raise LoadError(f"graphs.prewarm: {error}") from error
+        if len(keys) > self._options.most:
+            raise LoadError(f"graphs.prewarm: {len(keys)} graphs, at most {self._options.most} are held")
+        return keys
 
     def _put(self, key: Key, batch: Batch, run: Run) -> FramedLaunched:
         """Everything of a step, from the batch on the host to its rows there."""
@@ -161,6 +194,7 @@ class Framed:
             log.warning("%s runs without a graph, which could not be captured: %s", key, error)
             self.book.refuse(key)
             self.counts.capture_failed += 1
+            self._refused_for = str(error)
             return
         self.book.captured(key)
         self.counts.captured += 1

@@ -1,0 +1,30 @@
+"""`GraphState`: what an engine tells about its graphs. A value; knows no device."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GraphState:
+    """At one moment. Counts are since the start, those of the warm-up included."""
+
+    held: int = 0
+    """Graphs that are there."""
+    captured: int = 0
+    """Captures that came to be graphs; some of them may be gone again."""
+    capture_failed: int = 0
+    """Captures that did not; steps of those sizes are eager for good."""
+    evicted: int = 0
+    """Graphs that made room for others."""
+    replayed: int = 0
+    """Steps that were replays."""
+    eager: int = 0
+    """Steps that were not."""
+    out_of_memory: int = 0
+    """Steps that had no room; their batches were split."""
+    warmed: int = 0
+    """Sizes of the prewarm list that are done."""
+    to_warm: int = 0
+    """Sizes of the prewarm list; 0 without graphs."""
+
+
+NO_GRAPHS = GraphState()
