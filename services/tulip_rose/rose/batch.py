@@ -5,19 +5,25 @@ pooled by no span.
 
 Inside a batch the order is free, so sequences lie sorted by length: those of one length are neighbours, and attention
 and pooling see each such group as a dense view, without a gather. `places` remembers who is where.
+
+Packing is done for every step while the device may be waiting, so sequences are met in few passes, and what only some
+devices ask for (groups, spans) is made when they ask.
 """
 
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Sequences
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import cached_property
+from itertools import chain, groupby
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tulip_rose.rose.lazy import Place
+from tulip_rose.rose.lazy import Place, Places, Single
 from tulip_rose.sequence import OutputForm, Sequence, Span
 
 
@@ -35,19 +41,20 @@ class Group:
         return self.begin + self.count * self.length
 
 
-@dataclass(frozen=True, slots=True)
+View = tuple[Group, int]
+"""Neighbours that see alike, and how many tokens of each are seen: the first ones."""
+
+
+@dataclass(frozen=True, eq=False)
 class Ragged:
     """Where sequences lie that follow one another from the first row on, sorted by length."""
 
-    groups: tuple[Group, ...]
-    """Those of equal length as one, ascending."""
     starts: Tensor
     """int32 [S + 1], on the host: the first token of each, and the end of the last."""
     tokens: int
     longest: int
-    partly_seen: tuple[tuple[Group, int], ...] = ()
-    """Where some have tokens at their end that none sees: all of them, those of equal length of which as many are seen
-    as one, and how many that is."""
+    partly: NDArray[np.int32] | None = None
+    """int32 [S]: how many tokens of each are seen, where some have tokens at their end that none sees."""
     seen: Tensor | None = None
     """int32 [S]: how many tokens of each are seen. Only where lengths are not known before the step runs: there are
     then no groups, `starts` lies where the step reads it, and `longest` is the longest that may come."""
@@ -56,32 +63,44 @@ class Ragged:
     def of(cls, lengths: Sequences[int], seen: Sequences[int] = ()) -> "Ragged":
         """Sequences of these lengths, ascending; of each the first `seen` tokens are seen, where not all of all are."""
         starts = np.zeros(len(lengths) + 1, dtype=np.int32)
-        np.cumsum(lengths, out=starts[1:])
-        groups = neighbours(zip(starts.tolist(), lengths, strict=False))
-        partly = alike(starts.tolist(), lengths, seen) if seen else ()
-        return cls(tuple(groups), torch.from_numpy(starts), int(starts[-1]), lengths[-1], tuple(partly))
+        np.asarray(lengths, dtype=np.int32).cumsum(out=starts[1:])
+        partly = np.asarray(seen, dtype=np.int32) if len(seen) else None
+        return cls(torch.from_numpy(starts), int(starts[-1]), lengths[-1], partly)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Those of equal length as one, ascending."""
+        if self.seen is not None:
+            return ()
+        starts = self.starts.numpy()
+        return tuple(neighbours(zip(starts.tolist(), np.diff(starts).tolist(), strict=False)))
+
+    @cached_property
+    def partly_seen(self) -> tuple[View, ...]:
+        """Where some have tokens at their end that none sees: all sequences."""
+        if self.partly is None:
+            return ()
+        starts = self.starts.numpy()
+        return tuple(alike(starts.tolist(), np.diff(starts).tolist(), self.partly.tolist()))
 
     @property
-    def views(self) -> tuple[tuple[Group, int], ...]:
+    def views(self) -> tuple[View, ...]:
         """Sequences that see alike as one, and how many tokens of each are seen: the first ones."""
         return self.partly_seen or tuple((group, group.length) for group in self.groups)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """All rows of one output form."""
 
     form: OutputForm
-    spans: tuple[Group, ...]
-    """The spans to pool, in order of slot; neighbours of equal length as one."""
     bounds: Tensor
-    """int32 [R, 2], on the host: begin and end of each span."""
+    """int32 [R, 2], on the host: begin and end of each span, in order of slot."""
 
-    @classmethod
-    def of(cls, form: OutputForm, spans: Sequences[Span]) -> "Part":
-        """At least one span, in tokens of the batch."""
-        runs = neighbours((begin, end - begin) for begin, end in spans)
-        return cls(form, tuple(runs), torch.tensor(spans, dtype=torch.int32))
+    @cached_property
+    def spans(self) -> tuple[Group, ...]:
+        """The spans to pool; neighbours of equal length as one."""
+        return tuple(neighbours((begin, end - begin) for begin, end in self.bounds.tolist()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +117,7 @@ class Batch:
     """Where the sequences lie; they cover all real tokens."""
     parts: tuple[Part, ...]
     """The rows to make, those of one form together."""
-    places: tuple[tuple[Place, ...], ...]
+    places: Places
     """Where each sequence, in the caller's order, finds the rows of each of its wants."""
 
     def to(self, device: torch.device) -> "Batch":
@@ -125,39 +144,90 @@ class Batch:
         """
         if not sequences:
             raise ValueError("a batch has at least one sequence")
-        order = sorted(range(len(sequences)), key=lambda index: (sequences[index].tokens, sequences[index].unseen))
-        slots = [sequences[index] for index in order]
-        lengths = [sequence.tokens for sequence in slots]
-        ragged = Ragged.of(lengths, _seen(slots))
-        starts = ragged.starts.numpy()
-        parts, places = _parts(slots, starts.tolist())
+        lengths = [sequence.token_ids.size for sequence in sequences]
+        unseen = [sequence.unseen for sequence in sequences]
+        order, slots = range(len(sequences)), sequences
+        if len(slots) > 1:
+            order = _order(lengths, unseen)
+            slots = [sequences[index] for index in order]
+            lengths = [lengths[index] for index in order]
+        seen = [each.tokens - each.unseen for each in slots] if any(unseen) else ()
+        ragged = Ragged.of(lengths, seen)
+        begins = ragged.starts.numpy()[:-1]
+        parts, places = _parts(slots, begins, order)
         return cls(
-            token_ids=torch.from_numpy(np.concatenate([each.token_ids for each in slots], dtype=np.int64)),
-            positions=torch.from_numpy(np.arange(ragged.tokens) - np.repeat(starts[:-1], lengths)),
+            token_ids=torch.from_numpy(_joined([each.token_ids for each in slots])),
+            positions=torch.from_numpy(_positions(ragged.tokens, begins, lengths)),
             token_types=_types(slots),
             ragged=ragged,
             parts=parts,
-            places=tuple(place for _, place in sorted(zip(order, places, strict=True))),
+            places=places,
         )
 
 
-def _seen(slots: list[Sequence]) -> list[int]:
-    """How many tokens of each are seen; empty where all are."""
-    return [each.tokens - each.unseen for each in slots] if any(each.unseen for each in slots) else []
+def _order(lengths: list[int], unseen: list[int]) -> Sequences[int]:
+    """Which sequence lies in each slot."""
+    if any(unseen):
+        return sorted(range(len(lengths)), key=lambda index: (lengths[index], unseen[index]))
+    return sorted(range(len(lengths)), key=lengths.__getitem__)
 
 
-def _types(slots: list[Sequence]) -> Tensor | None:
-    if all(each.token_types is None for each in slots):
+def _slots_of(order: Sequences[int]) -> Sequences[int]:
+    """In which slot each sequence lies."""
+    slots = [0] * len(order)
+    for slot, index in enumerate(order):
+        slots[index] = slot
+    return slots
+
+
+def _joined(arrays: list[NDArray[Any]]) -> NDArray[np.int64]:
+    whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return whole.astype(np.int64)
+
+
+def _positions(tokens: int, begins: NDArray[np.int32], lengths: list[int]) -> NDArray[np.int64]:
+    positions = np.arange(tokens)
+    if len(lengths) > 1:
+        positions -= np.repeat(begins, lengths)
+    return positions
+
+
+def _types(slots: Sequences[Sequence]) -> Tensor | None:
+    if all([each.token_types is None for each in slots]):  # noqa: C419 (a list is met in half the time)
         return None
-    types = [np.zeros(each.tokens, np.uint8) if each.token_types is None else each.token_types for each in slots]
-    return torch.from_numpy(np.concatenate(types, dtype=np.int64))
+    return torch.from_numpy(
+        _joined([np.zeros(each.tokens, np.uint8) if each.token_types is None else each.token_types for each in slots])
+    )
 
 
-def _parts(slots: list[Sequence], begins: list[int]) -> tuple[tuple[Part, ...], list[tuple[Place, ...]]]:
-    """The rows of each form, and where each slot finds its own."""
+def _parts(
+    slots: Sequences[Sequence], begins: NDArray[np.int32], order: Sequences[int]
+) -> tuple[tuple[Part, ...], Places]:
+    """The rows of each form, and where each sequence finds its own."""
+    spans = _single(slots)
+    if spans is None:
+        return _several(slots, begins.tolist(), order)
+    bounds = _bounds(spans)
+    bounds += begins[:, None]
+    return (Part(slots[0].wants[0].form, torch.from_numpy(bounds)),), Single(_slots_of(order))
+
+
+def _single(slots: Sequences[Sequence]) -> list[Span] | None:
+    """The spans, where each sequence has one and all are wanted in one form."""
+    form = slots[0].wants[0].form
+    spans = []
+    for sequence in slots:
+        want = sequence.wants[0]
+        if len(sequence.wants) > 1 or len(want.spans) != 1 or (want.form is not form and want.form != form):
+            return None
+        spans.append(want.spans[0])
+    return spans
+
+
+def _several(slots: Sequences[Sequence], begins: list[int], order: Sequences[int]) -> tuple[tuple[Part, ...], Places]:
     spans: dict[OutputForm, list[Span]] = {}
     places = []
-    for sequence, start in zip(slots, begins, strict=False):
+    for sequence, start in zip(slots, begins, strict=True):
         own = []
         for want in sequence.wants:
             found = spans.setdefault(want.form, [])
@@ -165,11 +235,17 @@ def _parts(slots: list[Sequence], begins: list[int]) -> tuple[tuple[Part, ...], 
             found += [(start + begin, start + end) for begin, end in want.spans]
         places.append(own)
     index = {form: number for number, form in enumerate(spans)}
-    parts = tuple(Part.of(form, found) for form, found in spans.items())
-    return parts, [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
+    by_slot = [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
+    parts = tuple(Part(form, torch.from_numpy(_bounds(found))) for form, found in spans.items())
+    return parts, tuple(by_slot[slot] for slot in _slots_of(order))
 
 
-def alike(starts: Sequences[int], lengths: Sequences[int], seen: Sequences[int]) -> Iterable[tuple[Group, int]]:
+def _bounds(spans: list[Span]) -> NDArray[np.int32]:
+    """[R, 2]."""
+    return np.fromiter(chain.from_iterable(spans), np.int32, 2 * len(spans)).reshape(-1, 2)
+
+
+def alike(starts: Sequences[int], lengths: Sequences[int], seen: Sequences[int]) -> Iterable[View]:
     """Neighbours of one length of which as many tokens are seen."""
     for (length, count), found in groupby(zip(starts, lengths, seen, strict=False), key=lambda each: each[1:]):
         begin, *rest = [start for start, _, _ in found]

@@ -1,4 +1,4 @@
-"""Where steps run: one protocol, a CPU and a CUDA device behind it.
+"""Where steps run: one protocol, and the device of a CPU; that of CUDA is in `cuda_device`.
 
 A device runs the steps that it is given one after the other, in order, and never two at once. On CUDA `launch` returns
 before the step is done, and an event recorded on a stream tells when it is; on CPU the thread that launches is the
@@ -11,12 +11,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 import torch
-from torch import Tensor
 
-from tulip_rose.rose.backends.chosen import ChosenAttention
-from tulip_rose.rose.backends.here import look
-from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError
-from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.errors import EngineDeadError, StepError
+from tulip_rose.rose.layers.head import Made, part_of
 from tulip_rose.rose.layers.kit import Kit, NativeKit, TorchKit
 from tulip_rose.rose.lazy import Part
 from tulip_rose.rose.native.library import Team, missing, serves
@@ -108,15 +105,10 @@ def _run(work: Work, threads: int) -> tuple[Part, ...]:
         torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            return tuple(map(_part_of, work()))
+            return tuple(map(part_of, work()))
     finally:
         if before != threads:
             torch.set_num_threads(before)
-
-
-def _part_of(made: Made) -> Part:
-    """The same rows, as they lie in host memory."""
-    return Part(made.rows.numpy(), made.finite.numpy(), None if made.starts is None else made.starts.numpy())
 
 
 class CpuLaunched:
@@ -137,77 +129,3 @@ class CpuLaunched:
         if isinstance(failure, Exception):
             raise StepError(f"step failed: {type(failure).__name__}: {failure}") from failure
         raise EngineDeadError(f"step ended by {type(failure).__name__}") from failure
-
-
-class CudaDevice:
-    """A stream of its own; results are copied to pinned memory behind the step, and an event stands behind the copy."""
-
-    def __init__(self) -> None:
-        if not torch.cuda.is_available():
-            raise LoadError("device cuda was asked for, and torch finds none here")
-        self.torch_device = torch.device("cuda", torch.cuda.current_device())
-        self.name = str(self.torch_device)
-        self._stream = torch.cuda.Stream()
-
-    def kit(self, dtype: str, attention: str) -> Kit:
-        """See `Device`."""
-        return TorchKit(self.torch_device, ChosenAttention(attention, self.torch_device, look(self.torch_device)))
-
-    def launch(self, work: Work, rows: int) -> Launched:
-        """See `Device`."""
-        try:
-            with torch.inference_mode(), torch.cuda.stream(self._stream):
-                host = [_to_host(made) for made in work()]
-                event = torch.cuda.Event()
-                event.record(self._stream)
-        except torch.AcceleratorError as error:
-            raise EngineDeadError(f"{self.name} failed: {error}") from error
-        return CudaLaunched(self.name, event, host)
-
-    def close(self) -> None:
-        """See `Device`."""
-        self._stream.synchronize()
-
-
-def _to_host(made: Made) -> Made:
-    starts = None if made.starts is None else _to_pinned(made.starts)
-    return Made(_to_pinned(made.rows), _to_pinned(made.finite), starts)
-
-
-def _to_pinned(tensor: Tensor) -> Tensor:
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    return host.copy_(tensor, non_blocking=True)
-
-
-class CudaLaunched:
-    """A step on a stream."""
-
-    def __init__(self, name: str, event: "torch.cuda.Event", host: list[Made]) -> None:
-        self._name, self._event, self._host = name, event, host
-
-    def reached(self) -> bool:
-        """See `Launched`."""
-        return bool(self._event.query())
-
-    def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
-        """See `Launched`; CUDA has no timed wait, the watch over the engine thread stands in for it."""
-        try:
-            self._event.synchronize()
-        except torch.AcceleratorError as error:
-            raise EngineDeadError(f"{self._name} failed: {error}") from error
-        return tuple(map(_part_of, self._host))
-
-
-def open_device(name: str, threads: int) -> Device:
-    """The device of that name; `auto` takes CUDA where torch finds it.
-
-    Raises:
-        LoadError: not known, or not there.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cpu":
-        return CpuDevice(threads)
-    if name == "cuda":
-        return CudaDevice()
-    raise LoadError(f"device {name!r} is not known; known are auto, cpu, cuda")

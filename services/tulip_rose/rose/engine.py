@@ -5,6 +5,7 @@ batch = Batch.pack([Sequence.whole(ids, engine.card.form()) for ids in texts])
 vectors = engine.step(batch).wait().array()
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -32,7 +33,7 @@ from tulip_rose.rose.lazy import LazyTensor
 from tulip_rose.rose.memory import give_back
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.models.registry import find_model
-from tulip_rose.rose.options import DTYPES, GRAPH_MODES, ON_CAPTURE_FAILURE, EngineOptions
+from tulip_rose.rose.options import DTYPES, GRAPH_MODES, ON_CAPTURE_FAILURE, EngineOptions, GraphOptions
 from tulip_rose.rose.outputs import read_outputs
 from tulip_rose.rose.plan.memory import UNPLANNED, Memory
 from tulip_rose.rose.pooling_words import to_manifest
@@ -41,6 +42,8 @@ from tulip_rose.rose.scoring.read import read_scorer
 from tulip_rose.rose.tokenizer_check import check_tokenizer
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
+
+log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -96,7 +99,7 @@ class Engine:
             memory = room.check_all(card)
             framed = _framed(model, heads, device, options, card)
         engine = cls(model, heads.by_kind, device, kit, card, framed, memory)
-        engine._try(path)
+        engine._try_both(path, options.graphs)
         # A backend may be chosen when a layer attends for the first time.
         engine.card = replace(card, attention_backend=kit.attention.name)
         give_back()
@@ -142,6 +145,20 @@ class Engine:
         batch = batch.to(self._device.torch_device)
         states = self._model(batch)
         return [self._heads[part.form.kind](states, part, batch) for part in batch.parts]
+
+    def _try_both(self, path: Path, graphs: GraphOptions) -> None:
+        """Try a step, and where it cannot be one over static buffers, one without.
+
+        Some attention reads where sequences begin on the host alone, which shows when a layer attends.
+        """
+        try:
+            self._try(path)
+        except LoadError as error:
+            if self.framed is None or graphs.on_failure == "fail":
+                raise
+            log.warning("steps run without graphs: %s", error)
+            self.framed, self.memory = None, UNPLANNED
+            self._try(path)
 
     def _try(self, path: Path) -> None:
         """One token through everything: what cannot run is found before anybody waits for it."""

@@ -1,10 +1,13 @@
 """`LazyTensor`: a result on its way. `Rows`: the result when it is there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tulip_rose.sequence import Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,18 @@ class Part:
             return self.rows[first : first + count]
         return self.rows[self.starts[first] : self.starts[first + count]]
 
+    def failed(self, first: int, count: int) -> tuple[int, ...]:
+        """Which of some neighbours are not finite, counted from the first of them."""
+        finite = self.finite[first : first + count]
+        return () if finite.all() else tuple(np.flatnonzero(~finite).tolist())
+
+    def each(self, slots: Sequence[int]) -> list[tuple[Output, ...]]:
+        """The rows in these slots, each as the one want of a sequence."""
+        if self.starts is not None or not self.finite.all():
+            return [(Output(self.slice(slot, 1).tobytes(), self.failed(slot, 1)),) for slot in slots]
+        whole, size = self.rows.tobytes(), self.rows.nbytes // max(1, self.rows.shape[0])
+        return [(Output(whole[slot * size : (slot + 1) * size], ()),) for slot in slots]
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -34,13 +49,38 @@ class Place:
     count: int
 
 
+Places = Sequence[tuple[Place, ...]]
+"""Of each sequence: one a want."""
+
+
+class Single(Places):
+    """Places of sequences that have one want of one row, all of one form: as nearly all have."""
+
+    def __init__(self, slots: Sequence[int]) -> None:
+        """The slot of each sequence."""
+        self.slots = slots
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Place, ...]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Single": ...
+
+    def __getitem__(self, index: int | slice) -> "tuple[Place, ...] | Single":
+        if isinstance(index, slice):
+            return Single(self.slots[index])
+        return (Place(0, self.slots[index], 1),)
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """What a step made, by the caller's order of sequences."""
 
     parts: tuple[Part, ...]
-    places: tuple[tuple[Place, ...], ...]
-    """Of each sequence: one a want."""
+    places: Places
 
     def of(self, sequence: int, want: int = 0) -> NDArray[Any]:
         """The rows of one want of a sequence."""
@@ -50,8 +90,17 @@ class Rows:
     def failed(self, sequence: int, want: int = 0) -> tuple[int, ...]:
         """Which rows of one want of a sequence are not finite."""
         place = self.places[sequence][want]
-        finite = self.parts[place.part].finite[place.first : place.first + place.count]
-        return () if finite.all() else tuple(np.flatnonzero(~finite).tolist())
+        return self.parts[place.part].failed(place.first, place.count)
+
+    def outputs(self) -> list[tuple[Output, ...]]:
+        """Of each sequence what it is given, one a want."""
+        if isinstance(self.places, Single):
+            return self.parts[0].each(self.places.slots)
+        return [tuple(map(self._output, own)) for own in self.places]
+
+    def _output(self, place: Place) -> Output:
+        part = self.parts[place.part]
+        return Output(part.slice(place.first, place.count).tobytes(), part.failed(place.first, place.count))
 
     def array(self) -> NDArray[Any]:
         """All rows in the caller's order.
@@ -73,7 +122,7 @@ class _Launched(Protocol):
 class LazyTensor:
     """A launched step. Ask with `ready`, get with `wait`; both as often as wanted and from any thread."""
 
-    def __init__(self, launched: _Launched, places: tuple[tuple[Place, ...], ...]) -> None:
+    def __init__(self, launched: _Launched, places: Places) -> None:
         self._launched = launched
         self._places = places
 

@@ -9,13 +9,12 @@ import logging
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import EngineDeadError, StepError, TooLargeError
 from tulip_rose.rose.lazy import LazyTensor, Rows
-from tulip_rose.sequence import Embedded, Output, Sequence
+from tulip_rose.sequence import Embedded, Sequence
 
 _IN_FLIGHT = 2
 
@@ -39,8 +38,7 @@ class Steps(Protocol):
         """Launch one forward pass."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Flight:
+class _Flight(NamedTuple):
     sequences: list[Sequence]
     result: LazyTensor
     launched: float
@@ -56,7 +54,7 @@ class EngineLoop:
         self._flights: deque[_Flight] = deque()
         self._busy_since: float | None = None
         self._settled_at = 0.0
-        self._thread = threading.Thread(target=self._run, name="rose-engine", daemon=True)
+        self._thread = threading.Thread(target=self.run, name="rose-engine", daemon=True)
 
     def start(self) -> None:
         """Start the thread; call once."""
@@ -72,7 +70,8 @@ class EngineLoop:
         since = self._busy_since
         return 0.0 if since is None else max(0.0, now - since)
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Work on the calling thread until the source is closed and empty, or the engine cannot go on."""
         try:
             while (sequences := self._source.take(not self._flights)) is not None:
                 if sequences:
@@ -129,13 +128,10 @@ class EngineLoop:
 
     def _deliver(self, flight: _Flight, rows: Rows) -> None:
         now = time.monotonic()
-        forward_s = now - max(flight.launched, self._settled_at)
-        for index, sequence in enumerate(flight.sequences):
-            queue_s = flight.launched - sequence.arrival
-            outputs = [
-                Output(rows.of(index, want).tobytes(), rows.failed(index, want)) for want in range(len(sequence.wants))
-            ]
-            sequence.outcome = Embedded(tuple(outputs), queue_s, forward_s)
+        launched = flight.launched
+        forward_s = now - max(launched, self._settled_at)
+        for sequence, outputs in zip(flight.sequences, rows.outputs(), strict=True):
+            sequence.outcome = Embedded(outputs, launched - sequence.arrival, forward_s)
         self._done(flight.sequences, now)
 
     def _fail(self, sequences: list[Sequence], error: BaseException) -> None:

@@ -10,6 +10,7 @@ from functools import partial
 import torch
 
 from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.cuda import free_bytes, used_bytes
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.models.model import Config
@@ -18,16 +19,6 @@ from tulip_rose.rose.plan.memory import RING, Memory, Needs, Shape, fit_memory, 
 from tulip_rose.rose.weights import Weights
 
 log = logging.getLogger(__name__)
-
-
-def free_bytes(device: torch.device) -> int | None:
-    """Of a device with memory of its own, as its driver tells it; None: it has none."""
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else None
-
-
-def used_bytes(device: torch.device) -> int:
-    """What this process has taken of a device with memory of its own, the driver's share left out; else 0."""
-    return torch.cuda.memory_reserved(device) if device.type == "cuda" else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,7 @@ def test_a_backend_that_needs_lengths_on_the_host_never_runs_without_them(wrappe
         LoadError,
         match=rf"{name} cannot serve .* in a graph: .*; what would work here: auto, flashattention4, torchVarlen$",
     ):
-        attention(q, k, v, Ragged((), starts, 4, 4, seen=starts.diff()), Mask(), 1.0)
+        attention(q, k, v, Ragged(starts, 4, 4, seen=starts.diff()), Mask(), 1.0)
 
 
 def test_a_compiler_is_found_in_the_path_and_in_the_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_lengths_that_only_the_device_knows_are_read_there(
     torch.manual_seed(13)
     rows = RAGGED.tokens + 8
     starts = torch.tensor([*RAGGED.starts.tolist(), rows, rows, rows], dtype=torch.int32)
-    static = Ragged((), starts, rows, rows, seen=starts.diff())
+    static = Ragged(starts, rows, rows, seen=starts.diff())
     q, k, v = torch.randn(rows, 3, 4, 32).bfloat16().unbind(1)
     out = opened(CPU)(q, k, v, static, mask, 0.3)
     alone = opened(CPU)(*(x[: RAGGED.tokens] for x in (q, k, v)), RAGGED, mask, 0.3)

@@ -165,6 +165,8 @@ def test_a_row_that_is_not_finite_fails_alone(
         np.testing.assert_allclose(rows.of(2), expected, atol=ERROR)
 
 
-def test_states_are_poisoned_before_the_first_step(load: Any, folders: Callable[[str], Path]) -> None:
+def test_buffers_and_pinned_slots_are_poisoned_before_the_first_step(load: Any, folders: Callable[[str], Path]) -> None:
     framed = load(folders("bert")).framed
     assert torch.isnan(framed._arena._states).all()
+    for buffer in (framed._arena._given, framed._arena._out, *(slot.given for slot in framed._ring.slots)):
+        assert (buffer == 255).all()

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.key import Buckets, Key
-from tulip_rose.rose.graphs.padding import Fields, fill, sizes
+from tulip_rose.rose.graphs.layout import given_bytes
+from tulip_rose.rose.graphs.padding import Fields, fill
 from tulip_rose.sequence import OutputForm, Sequence, Want
 
 FORM = OutputForm(4)
@@ -38,9 +39,15 @@ def key_of(batch: Batch) -> Key:
 
 def laid(batch: Batch, key: Key) -> Fields[np.ndarray]:
     """In buffers full of what no step may ever read."""
-    wide, narrow = sizes(key)
-    fields = Fields.of(np.full(wide, POISON, np.int64), np.full(narrow, POISON, np.int32), key)
+    fields = poisoned(key)
     fill(fields, batch, batch.parts[0])
+    return fields
+
+
+def poisoned(key: Key) -> Fields[np.ndarray]:
+    fields = Fields.of(np.zeros(given_bytes(key), np.uint8), key)
+    for name in Fields.__slots__:
+        getattr(fields, name)[:] = POISON
     return fields
 
 
@@ -96,7 +103,29 @@ def test_of_each_sequence_as_many_tokens_are_seen_as_it_says_and_of_pads_all(len
 def test_without_a_part_to_pool_bounds_are_valid_all_the_same() -> None:
     batch = batch_of([(5, 0), (3, 0)])
     key = Key(16, 8)
-    wide, narrow = sizes(key)
-    fields = Fields.of(np.full(wide, POISON, np.int64), np.full(narrow, POISON, np.int32), key)
+    fields = poisoned(key)
     fill(fields, batch, None)
     assert fields.bounds.tolist() == [[0, 1]] * 8
+
+
+@given(st.integers(1, 2000), st.integers(1, 600))
+def test_fields_share_no_byte_begin_aligned_and_types_come_last(tokens: int, slots: int) -> None:
+    key = Key(tokens, slots)
+    buffer = np.zeros(given_bytes(key), np.uint8)
+    fields = Fields.of(buffer, key)
+    for name in Fields.__slots__:
+        getattr(fields, name)[:] = -1
+    sizes = {name: getattr(fields, name).nbytes for name in Fields.__slots__}
+    assert np.count_nonzero(buffer) == sum(sizes.values())
+    assert (fields.token_ids.ctypes.data - buffer.ctypes.data) % 16 == 0
+    assert given_bytes(key, typed=False) == given_bytes(key) - sizes["token_types"]
+    fields.token_types[:] = 0
+    assert not buffer[given_bytes(key, typed=False) :].any()
+
+
+def test_types_that_no_model_reads_are_not_written() -> None:
+    batch = batch_of([(5, 0), (3, 0)])
+    fields = poisoned(Key(16, 8, FORM))
+    fill(fields, batch, batch.parts[0], typed=False)
+    assert (fields.token_types == POISON).all()
+    assert fields.token_ids[:8].tolist() == batch.token_ids.tolist()

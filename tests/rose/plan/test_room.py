@@ -10,8 +10,9 @@ from torch import Tensor
 from tulip_rose.rose import room as room_module
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.graphs.arena import Arena, Slot, Widths
+from tulip_rose.rose.graphs.arena import Arena, Widths
 from tulip_rose.rose.graphs.key import Buckets
+from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 from tulip_rose.rose.plan.memory import (
     DEVICE_PARTS,

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -49,8 +48,4 @@ class LastBorders:
 
 
 def _seen(ragged: Ragged) -> Tensor | None:
-    if not ragged.partly_seen:
-        return ragged.seen
-    counts = [count for _, count in ragged.partly_seen]
-    repeats = [group.count for group, _ in ragged.partly_seen]
-    return torch.from_numpy(np.repeat(np.array(counts, np.int32), repeats))
+    return ragged.seen if ragged.partly is None else torch.from_numpy(ragged.partly)

@@ -11,11 +11,14 @@ from torch import Tensor
 from tulip_rose.rose.batch import Batch, Part, Ragged
 from tulip_rose.rose.graphs.device import GraphDevice
 from tulip_rose.rose.graphs.key import Buckets, Key
-from tulip_rose.rose.graphs.padding import Fields, fill, sizes
+from tulip_rose.rose.graphs.layout import aligned, given_bytes, out_bytes
+from tulip_rose.rose.graphs.padding import Fields
+from tulip_rose.rose.lazy import Single
 from tulip_rose.sequence import OutputForm, VectorType
 
 _DTYPES = {VectorType.FLOAT32: torch.float32, VectorType.INT8: torch.int8, VectorType.BINARY: torch.uint8}
 _BITS = 8
+_NOBODY = Single(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,79 +36,69 @@ class Widths:
     """Whether it tells types of tokens apart."""
 
 
-def rows_of(memory: Tensor, form: OutputForm, count: int) -> Tensor:
-    """The first rows of that form in memory, uint8: [count, values or packed bytes]."""
-    dtype = _DTYPES[form.vector_type]
-    width = -(-form.dimensions // _BITS) if form.vector_type is VectorType.BINARY else form.dimensions
-    return memory[: count * width * dtype.itemsize].view(dtype).view(count, width)
+@dataclass(frozen=True, slots=True)
+class Out:
+    """The rows of a key's form in a buffer: first which are finite, then the rows, so that one copy takes both."""
+
+    whole: Tensor
+    """uint8: all of it."""
+    rows: Tensor
+    """[slots, values or packed bytes]."""
+    finite: Tensor
+    """bool [slots]."""
+
+    @classmethod
+    def of(cls, memory: Tensor, form: OutputForm, slots: int) -> "Out":
+        """Views of the first bytes of memory, uint8."""
+        dtype, begin = _DTYPES[form.vector_type], aligned(slots)
+        width = -(-form.dimensions // _BITS) if form.vector_type is VectorType.BINARY else form.dimensions
+        whole = memory[: begin + slots * width * dtype.itemsize]
+        return cls(whole, whole[begin:].view(dtype).view(slots, width), whole[:slots].view(torch.bool))
+
+    def bytes_of(self, count: int) -> int:
+        """Of the first rows, with what is before them."""
+        return self.whole.shape[0] - (self.rows.shape[0] - count) * self.rows.stride(0) * self.rows.element_size()
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Of one key: what its step reads and writes."""
 
+    given: Tensor
+    """uint8: what is copied in."""
     batch: Batch
     """Static tensors; of its sequences nothing is known but the tensors."""
-    part: Part | None
-    """Of rows of the key's form; None: states come out."""
-    out: Tensor
-    """Rows [slots, values or packed bytes], or states [tokens, hidden]."""
-    finite: Tensor
-    """bool [slots]."""
-
-
-class Slot:
-    """Pinned memory of one step in flight: what goes in and what comes out."""
-
-    def __init__(self, device: GraphDevice, buckets: Buckets, widths: Widths) -> None:
-        wide, narrow = sizes(_largest(buckets))
-        slots = buckets.slots[-1]
-        self.wide = device.empty(wide, torch.int64, pinned=True)
-        self.narrow = device.empty(narrow, torch.int32, pinned=True)
-        self.rows = device.empty(_row_bytes(buckets, widths), torch.uint8, pinned=True)
-        self.finite = device.empty(slots, torch.bool, pinned=True)
-        self._host = self.wide.numpy(), self.narrow.numpy()
-
-    def write(self, batch: Batch, key: Key) -> None:
-        """Lay out a batch for a key."""
-        fill(Fields.of(*self._host, key), batch, batch.parts[0] if key.form else None)
+    rows: tuple[Part, Out] | None
+    """Those that the step makes, and where they go; None: states come out."""
+    states: Tensor
+    """[tokens, hidden]; written where they come out."""
 
 
 class Arena:
     """Memory of the device for every key that there can be."""
 
     def __init__(self, device: GraphDevice, buckets: Buckets, widths: Widths) -> None:
-        wide, narrow = sizes(_largest(buckets))
+        largest = Key(buckets.most_rows, buckets.slots[-1])
         self._widths = widths
-        self.wide = device.empty(wide, torch.int64)
-        self.narrow = device.empty(narrow, torch.int32)
-        self._rows = device.empty(_row_bytes(buckets, widths), torch.uint8)
-        self._finite = device.empty(buckets.slots[-1], torch.bool)
-        self._states = device.empty(buckets.most_rows * widths.hidden, widths.dtype)
+        self._given = device.empty(given_bytes(largest), torch.uint8)
+        self._out = device.empty(out_bytes(largest.slots, widths.dimensions), torch.uint8)
+        self._states = device.empty(largest.tokens * widths.hidden, widths.dtype)
 
     def frame(self, key: Key) -> Frame:
         """The views of a key."""
-        fields = Fields.of(self.wide, self.narrow, key)
+        fields = Fields.of(self._given, key)
         longest = min(key.tokens, self._widths.longest)
         batch = Batch(
             token_ids=fields.token_ids,
             positions=fields.positions,
             token_types=fields.token_types if self._widths.typed else None,
-            ragged=Ragged((), fields.cu_seqlens, key.tokens, longest, seen=fields.seen),
+            ragged=Ragged(fields.cu_seqlens, key.tokens, longest, seen=fields.seen),
             parts=(),
-            places=(),
+            places=_NOBODY,
         )
-        finite = self._finite[: key.slots]
+        given = self._given[: given_bytes(key, typed=self._widths.typed)]
+        states = self._states[: key.tokens * self._widths.hidden].view(key.tokens, -1)
         if key.form is None:
-            states = self._states[: key.tokens * self._widths.hidden].view(key.tokens, -1)
-            return Frame(batch, None, states, finite)
-        part = Part(key.form, (), fields.bounds)
-        return Frame(batch, part, rows_of(self._rows, key.form, key.slots), finite)
-
-
-def _largest(buckets: Buckets) -> Key:
-    return Key(buckets.most_rows, buckets.slots[-1])
-
-
-def _row_bytes(buckets: Buckets, widths: Widths) -> int:
-    return buckets.slots[-1] * widths.dimensions * torch.float32.itemsize
+            return Frame(given, batch, None, states)
+        out = Out.of(self._out, key.form, key.slots)
+        return Frame(given, batch, (Part(key.form, fields.bounds), out), states)

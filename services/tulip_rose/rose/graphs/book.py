@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 _REMEMBERED = 16
 """Keys that are remembered, times the graphs that are held: forms of output that callers make up are many."""
@@ -43,6 +43,9 @@ class Decision(Generic[K]):
     evict: K | None = None
 
 
+_SPLIT, _REPLAY, _EAGER = (Decision[Any](run) for run in (Run.SPLIT, Run.REPLAY, Run.EAGER))
+
+
 @dataclass(slots=True)
 class _Page:
     hits: int = 0
@@ -66,11 +69,11 @@ class Book(Generic[K]):
         page = self._page(key)
         page.hits += 1
         if page.crowded:
-            return Decision(Run.SPLIT)
+            return _SPLIT
         if page.held:
-            return Decision(Run.REPLAY)
+            return _REPLAY
         if page.refused or page.hits == 1 or not (idle or page.hits > self._patience):
-            return Decision(Run.EAGER)
+            return _EAGER
         return Decision(Run.CAPTURE, self._make_room())
 
     def captured(self, key: K) -> None:
@@ -104,8 +107,11 @@ class Book(Generic[K]):
         return f"Book(held={len(self.held)}, refused={len(self.refused)}, crowded={len(self.crowded)})"
 
     def _page(self, key: K) -> _Page:
-        page = self._pages.setdefault(key, _Page())
-        self._pages.move_to_end(key)
+        page = self._pages.get(key)
+        if page is not None:
+            self._pages.move_to_end(key)
+            return page
+        self._pages[key] = page = _Page()
         if len(self._pages) > self._most * _REMEMBERED:
             self._forget()
         return page

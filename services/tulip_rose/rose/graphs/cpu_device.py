@@ -98,6 +98,7 @@ class CpuGraphDevice(CpuDevice):
     """See `GraphDevice`. `launch` does its work at once, as on any CPU: it touches no static buffer."""
 
     name = GRAPHS_ON_CPU
+    heads_in_graphs = True
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads)
@@ -119,6 +120,10 @@ class CpuGraphDevice(CpuDevice):
 
         self._stream.put(work)
 
+    def fetch(self, tensor: Tensor) -> Tensor:
+        """See `GraphDevice`; whoever computes has it in memory of the host."""
+        return tensor
+
     def run(self, step: Step) -> None:
         """See `GraphDevice`."""
         self._stream.put(step)
@@ -126,6 +131,10 @@ class CpuGraphDevice(CpuDevice):
     def capture(self, step: Step) -> Graph:
         """See `GraphDevice`."""
         return CpuGraph(self._stream, step)
+
+    def gone(self) -> str | None:
+        """See `GraphDevice`; a CPU stays."""
+        return None
 
     def mark(self) -> Event:
         """See `GraphDevice`."""

@@ -48,15 +48,21 @@ class Graph(Protocol):
 class GraphDevice(Device, Protocol):
     """One stream. Used by one thread, but for events.
 
-    Everything that is put on the stream may raise `torch.OutOfMemoryError`, after which the device goes on, or
-    `torch.AcceleratorError`, after which it does not.
+    Everything that is put on the stream may raise what a device raises; `failures` says what that means, and `gone`
+    whether the device goes on.
     """
+
+    heads_in_graphs: bool
+    """Whether dense heads of its kit read spans from a tensor when they run, so that a graph can hold them."""
 
     def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
         """Memory of the device, or of the host that the device can read and write by itself: [count]."""
 
     def copy(self, target: Tensor, source: Tensor) -> None:
         """Copy between the device and pinned memory; the source is read when the stream gets there."""
+
+    def fetch(self, tensor: Tensor) -> Tensor:
+        """Called by a step: its result in memory of the host, as it is when the stream gets there."""
 
     def run(self, step: Step) -> None:
         """Put a step on the stream."""
@@ -67,6 +73,9 @@ class GraphDevice(Device, Protocol):
         Raises:
             CaptureError: it cannot be recorded; the device is as it was.
         """
+
+    def gone(self) -> str | None:
+        """Why the device can do nothing more; None while it can. Asked when something failed."""
 
     def mark(self) -> Event:
         """An event behind everything that is on the stream by now."""

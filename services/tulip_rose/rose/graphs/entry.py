@@ -5,20 +5,26 @@ An index that is in no table is found here, on the host: on a GPU it would end t
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import TooLargeError
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.models.model import Model
-from tulip_rose.sequence import OutputKind
+from tulip_rose.sequence import OutputForm, OutputKind
+
+_REMEMBERED = 4096
+"""Keys: forms that callers make up are many."""
 
 
 class Entry:
     """Of one model."""
 
-    def __init__(self, model: Model, buckets: Buckets) -> None:
-        self._model, self._buckets = model, buckets
+    def __init__(self, model: Model, buckets: Buckets, *, inside: bool) -> None:
+        """`inside`: whether a step can make dense rows, and not states alone."""
+        self._model, self._buckets, self._inside = model, buckets, inside
+        self._keys: dict[tuple[int, int, OutputForm | None], Key] = {}
 
     def key(self, batch: Batch) -> Key:
         """The smallest key that holds a batch.
@@ -32,9 +38,23 @@ class Entry:
         if fit is None:
             raise too_large(batch, "there is no step of this size")
         rows, slots = fit
-        part, *others = batch.parts
-        inside = not others and part.form.kind is OutputKind.DENSE and part.bounds.shape[0] <= slots
-        return Key(rows, slots, part.form if inside else None)
+        return self._known(rows, slots, self._form(batch, slots))
+
+    def _form(self, batch: Batch, slots: int) -> OutputForm | None:
+        """That of the rows, where they are made within the step."""
+        part = batch.parts[0]
+        inside = self._inside and len(batch.parts) == 1 and part.form.kind is OutputKind.DENSE
+        return part.form if inside and part.bounds.shape[0] <= slots else None
+
+    def _known(self, rows: int, slots: int, form: OutputForm | None) -> Key:
+        """The key as it was made the first time: a dictionary finds the same object faster than an equal one."""
+        sizes = rows, slots, form
+        key = self._keys.get(sizes)
+        if key is None:
+            if len(self._keys) == _REMEMBERED:
+                self._keys.clear()
+            key = self._keys[sizes] = Key(rows, slots, form)
+        return key
 
     def _check(self, batch: Batch) -> None:
         if batch.ragged.longest > self._model.positions:
@@ -50,6 +70,7 @@ def too_large(batch: Batch, why: str) -> TooLargeError:
 
 
 def _check_range(what: str, values: NDArray[Any], end: int) -> None:
-    if values.min() < 0 or values.max() >= end:
+    # Read as unsigned, a negative number is a huge one: a single pass finds both ends.
+    if values.view(np.uint64).max() >= end:
         wrong = values[(values < 0) | (values >= end)][0]
         raise IndexError(f"{what} {wrong} is none of the {end} of the model")

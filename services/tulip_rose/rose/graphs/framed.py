@@ -7,29 +7,30 @@ run behind it, on the states that it leaves.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 
 import torch
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.errors import EngineDeadError, LoadError, TooLargeError
-from tulip_rose.rose.graphs.arena import Arena, Frame, Slot, Widths, rows_of
+from tulip_rose.rose.errors import EngineDeadError, LoadError, RoseError, StepError, TooLargeError
+from tulip_rose.rose.failures import Fault, fault_of
+from tulip_rose.rose.graphs.arena import Arena, Frame, Widths
 from tulip_rose.rose.graphs.book import Book, Run
+from tulip_rose.rose.graphs.counts import Counts
 from tulip_rose.rose.graphs.device import CaptureError, Graph, GraphDevice
 from tulip_rose.rose.graphs.entry import Entry, too_large
 from tulip_rose.rose.graphs.key import Buckets, Key
-from tulip_rose.rose.graphs.launched import FramedLaunched, Parts
-from tulip_rose.rose.graphs.padding import sizes
+from tulip_rose.rose.graphs.launched import FramedLaunched
 from tulip_rose.rose.graphs.prewarm import blank, keys_of
 from tulip_rose.rose.graphs.ring import Ring
+from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.graphs.state import GraphState
-from tulip_rose.rose.layers.head import Head, Made
-from tulip_rose.rose.lazy import Part
+from tulip_rose.rose.layers.head import Head, Made, fetched, part_of
 from tulip_rose.rose.models.model import Model
 from tulip_rose.rose.options import GraphOptions
-from tulip_rose.sequence import OutputForm, OutputKind
+from tulip_rose.sequence import OutputKind
 
 _SLOTS = 3
 """Steps in flight, and one more."""
@@ -38,18 +39,6 @@ Progress = Callable[[int, int], None]
 """Is told how many graphs of how many are captured."""
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Counts:
-    """What became of steps, since the start."""
-
-    eager: int = 0
-    captured: int = 0
-    replayed: int = 0
-    capture_failed: int = 0
-    evicted: int = 0
-    out_of_memory: int = 0
 
 
 class Framed:
@@ -78,13 +67,13 @@ class Framed:
             raise LoadError(f"graphs: {error}") from error
         self._form = card.form()
         self._to_warm = self._list()
-        self._entry = Entry(model, buckets)
-        widths = Widths(
-            model.hidden_size, getattr(torch, card.dtype), card.dimensions, model.positions, model.token_types > 1
-        )
+        self._entry = Entry(model, buckets, inside=device.heads_in_graphs)
+        dtype: torch.dtype = getattr(torch, card.dtype)
+        widths = Widths(model.hidden_size, dtype, card.dimensions, model.positions, model.token_types > 1)
         self._arena = Arena(device, buckets, widths)
         self._ring = Ring([Slot(device, buckets, widths) for _ in range(_SLOTS)])
         self._graphs: dict[Key, tuple[Frame, Graph]] = {}
+        self._leaving: list[Graph] = []
 
     @property
     def ring_waits(self) -> int:
@@ -134,20 +123,37 @@ class Framed:
     def _launch(self, key: Key, batch: Batch) -> FramedLaunched:
         decision = self.book.decide(key, idle=self._ring.idle)
         if decision.evict is not None:
-            del self._graphs[decision.evict]
-            self.counts.evicted += 1
+            self._evict(decision.evict)
         if decision.run is Run.SPLIT and len(batch.places) > 1:
             raise too_large(batch, "a step of this size had no room in memory before")
         try:
             launched = self._put(key, batch, decision.run)
-        except torch.OutOfMemoryError as error:
-            self.book.crowd(key)
-            self.counts.out_of_memory += 1
-            raise too_large(batch, "no room in memory") from error
-        except torch.AcceleratorError as error:
-            raise EngineDeadError(f"{self._device.name} failed: {error}") from error
+        except RoseError:
+            raise
+        except Exception as error:
+            raise self._failure(error, key, batch) from error
         self._ring.hold(launched)
         return launched
+
+    def _failure(self, error: Exception, key: Key, batch: Batch) -> RoseError:
+        """What to make of an error that was met while a step was put on the stream."""
+        fault, gone = fault_of(error), self._device.gone()
+        if gone is not None or fault is Fault.DEVICE:
+            return EngineDeadError(f"{self._device.name} failed: {gone or error}")
+        if fault is Fault.STEP:
+            return StepError(f"step not launched: {type(error).__name__}: {error}")
+        log.warning("a step of %s had no room, its batches are split from now on: %s", key, error)
+        self.book.crowd(key)
+        self.counts.out_of_memory += 1
+        return too_large(batch, "no room in memory")
+
+    def _evict(self, key: Key) -> None:
+        """Let a graph go, when no replay of it can be on the stream any more."""
+        _, graph = self._graphs.pop(key)
+        self._leaving.append(graph)
+        for slot in self._ring.slots:
+            slot.drop(key)
+        self.counts.evicted += 1
 
     def _list(self) -> tuple[Key, ...]:
         """The keys to prewarm."""
@@ -162,32 +168,34 @@ class Framed:
 
     def _put(self, key: Key, batch: Batch, run: Run) -> FramedLaunched:
         """Everything of a step, from the batch on the host to its rows there."""
-        slot = self._ring.take()
-        slot.write(batch, key)
-        wide, narrow = sizes(key)
-        self._device.copy(self._arena.wide[:wide], slot.wide[:wide])
-        self._device.copy(self._arena.narrow[:narrow], slot.narrow[:narrow])
-        frame = self._do(key, run)
-        if key.form is None:
+        if self._leaving and self._ring.idle:
+            self._leaving.clear()
+        slot, held = self._ring.take(), self._graphs.get(key)
+        frame = self._arena.frame(key) if held is None else held[0]
+        tray = slot.tray(key, frame, keep=held is not None)
+        tray.write(batch)
+        self._device.copy(frame.given, tray.given)
+        self._do(key, frame, run)
+        rows = tray.rows
+        if rows is None:
             return self._behind(frame, batch)
-        return self._out(frame, slot, key.form, batch.parts[0].bounds.shape[0])
+        count = batch.parts[0].bounds.shape[0]
+        self._device.copy(*rows.copy(count))
+        return FramedLaunched(self._device.mark(), lambda: (rows.take(count),))
 
-    def _do(self, key: Key, run: Run) -> Frame:
+    def _do(self, key: Key, frame: Frame, run: Run) -> None:
         """Put the step itself on the stream."""
         if run is Run.CAPTURE:
-            self._capture(key)
-        if key in self._graphs:
-            frame, graph = self._graphs[key]
-            graph.replay()
+            self._capture(key, frame)
+        held = self._graphs.get(key)
+        if held is None:
+            self._device.run(partial(self._step, frame))
+            self.counts.eager += 1
+        else:
+            held[1].replay()
             self.counts.replayed += 1
-            return frame
-        frame = self._arena.frame(key)
-        self._device.run(partial(self._step, frame))
-        self.counts.eager += 1
-        return frame
 
-    def _capture(self, key: Key) -> None:
-        frame = self._arena.frame(key)
+    def _capture(self, key: Key, frame: Frame) -> None:
         try:
             self._graphs[key] = frame, self._device.capture(partial(self._step, frame))
         except CaptureError as error:
@@ -202,33 +210,22 @@ class Framed:
     def _step(self, frame: Frame) -> None:
         """What a graph is of: from static buffers to static buffers."""
         states = self._model(frame.batch)
-        if frame.part is None:
-            frame.out.copy_(states)
+        if frame.rows is None:
+            frame.states.copy_(states)
             return
-        made = self._heads[OutputKind.DENSE](states, frame.part, frame.batch)
-        frame.out.copy_(made.rows)
-        frame.finite.copy_(made.finite)
-
-    def _out(self, frame: Frame, slot: Slot, form: OutputForm, count: int) -> FramedLaunched:
-        """Copy rows into the slot, and take them out of it when they are there."""
-        rows, finite = rows_of(slot.rows, form, count), slot.finite[:count]
-        self._device.copy(rows, frame.out[:count])
-        self._device.copy(finite, frame.finite[:count])
-        return FramedLaunched(self._device.mark(), lambda: (Part(rows.numpy().copy(), finite.numpy().copy()),))
+        part, out = frame.rows
+        made = self._heads[OutputKind.DENSE](states, part, frame.batch)
+        out.rows.copy_(made.rows)
+        out.finite.copy_(made.finite)
 
     def _behind(self, frame: Frame, batch: Batch) -> FramedLaunched:
-        """Run heads on the states, of sizes that the device finds out."""
+        """Run heads on the states, of sizes that the device may find out."""
         made: list[Made] = []
 
         def run() -> None:
-            made.extend(self._heads[part.form.kind](frame.out, part, frame.batch) for part in batch.parts)
+            for part in batch.parts:
+                head = self._heads[part.form.kind]
+                made.append(fetched(head(frame.states, part, frame.batch), self._device.fetch))
 
         self._device.run(run)
-        return FramedLaunched(self._device.mark(), lambda: _parts(made))
-
-
-def _parts(made: list[Made]) -> Parts:
-    host = [(each.rows.cpu(), each.finite.cpu(), None if each.starts is None else each.starts.cpu()) for each in made]
-    return tuple(
-        Part(rows.numpy(), finite.numpy(), None if starts is None else starts.numpy()) for rows, finite, starts in host
-    )
+        return FramedLaunched(self._device.mark(), lambda: tuple(map(part_of, made)))

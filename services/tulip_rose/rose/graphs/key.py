@@ -3,7 +3,7 @@
 Slots make the number of graphs tens, where one graph for each number of sequences would make it thousands.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tulip_rose.sequence import OutputForm
@@ -23,6 +23,14 @@ class Key:
     """Sequences, the one that owns the pads and empty ones included."""
     form: OutputForm | None = None
     """Of the rows that come out; None: the states of the tokens do, and heads run behind the graph."""
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Kept, since each step asks for it several times."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.tokens, self.slots, self.form)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part, Ragged, alike
+from tulip_rose.rose.batch import Batch, Part, Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask, TorchAttention, choose
 from tulip_rose.rose.layers.head import Head, Made, made_of
 from tulip_rose.rose.layers.kit import TorchKit
@@ -39,8 +39,10 @@ def _now(ragged: Ragged, longest: int) -> Ragged:
     seen = lengths if ragged.seen is None else ragged.seen.numpy()
     there = lengths > 0
     found = zip(starts[:-1][there].tolist(), lengths[there].tolist(), seen[there].tolist(), strict=True)
-    views = alike(*zip(*_pieces(found, longest), strict=True))
-    return Ragged((), ragged.starts, ragged.tokens, ragged.longest, tuple(views))
+    pieces = list(_pieces(found, longest))
+    begins = torch.tensor([*(start for start, _, _ in pieces), ragged.tokens], dtype=torch.int32)
+    partly = np.asarray([count for _, _, count in pieces], np.int32)
+    return Ragged(begins, ragged.tokens, ragged.longest, partly)
 
 
 def _pieces(sequences: Iterable[tuple[int, int, int]], longest: int) -> Iterator[tuple[int, int, int]]:
@@ -63,7 +65,7 @@ class BoundsHead:
         """See `Head`."""
         # Slots without a span all have the same bounds: they are pooled once.
         bounds, which = part.bounds.unique(dim=0, return_inverse=True)
-        spans = Part.of(part.form, bounds.tolist()).spans
+        spans = Part(part.form, bounds).spans
         rows = pool(states, spans, self._poolings, batch.positions)[which]
         return made_of(rows, self._modules, part.form)
 

@@ -10,88 +10,83 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part, Ragged
+from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.graphs.key import Key
+from tulip_rose.rose.graphs.layout import given_bytes, narrow_bytes
 
 PAD = 0
 """The id of pad rows: every vocabulary has it."""
-WIDE, NARROW = 3, 4
-"""Values a token of the int64 buffer, and a slot of the int32 buffer; the latter has one more."""
+_NONE = np.zeros(0, np.int64)
+_NO_SPANS = np.zeros((0, 2), np.int32)
+_FIRST = np.array((0, 1), np.int32)
+"""The bounds of no span: a row is made of them, and nobody gets it."""
 
 A = TypeVar("A", NDArray[Any], Tensor)
 
 
 @dataclass(frozen=True, slots=True)
 class Fields(Generic[A]):
-    """What a step reads, as views of two flat buffers: one copy to the device each."""
+    """What a step reads, as views of one flat buffer, so that it takes a single copy to the device."""
 
-    token_ids: A
-    """int64 [tokens]."""
-    positions: A
-    """int64 [tokens]; 0 in pad rows."""
-    token_types: A
-    """int64 [tokens]."""
     cu_seqlens: A
     """int32 [slots + 1]."""
     seen: A
     """int32 [slots]: how many tokens of each sequence are seen, the first ones."""
     bounds: A
     """int32 [slots, 2]: begin and end of each span to pool; (0, 1) where there is none."""
+    token_ids: A
+    """int64 [tokens]."""
+    positions: A
+    """int64 [tokens]; 0 in pad rows."""
+    token_types: A
+    """int64 [tokens]; last, since only some models read it."""
 
     @classmethod
-    def of(cls, wide: A, narrow: A, key: Key) -> "Fields[A]":
-        """Views for a key; the buffers are int64 and int32, and hold at least `sizes(key)` values."""
-        tokens, slots = key.tokens, key.slots
+    def of(cls, buffer: A, key: Key) -> "Fields[A]":
+        """Views for a key of at least `given_bytes(key)` bytes, uint8."""
+        tokens, slots, border = key.tokens, key.slots, narrow_bytes(key)
+        narrow, wide = _typed(buffer[:border], "int32"), _typed(buffer[border : given_bytes(key)], "int64")
         return cls(
-            token_ids=wide[:tokens],
-            positions=wide[tokens : 2 * tokens],
-            token_types=wide[2 * tokens : 3 * tokens],
             cu_seqlens=narrow[: slots + 1],
             seen=narrow[slots + 1 : 2 * slots + 1],
             bounds=narrow[2 * slots + 1 : 4 * slots + 1].reshape(slots, 2),
+            token_ids=wide[:tokens],
+            positions=wide[tokens : 2 * tokens],
+            token_types=wide[2 * tokens : 3 * tokens],
         )
 
 
-def sizes(key: Key) -> tuple[int, int]:
-    """Values of both buffers that belong to a key."""
-    return WIDE * key.tokens, NARROW * key.slots + 1
+def _typed(buffer: A, dtype: str) -> A:
+    view: A = buffer.view(getattr(torch if isinstance(buffer, Tensor) else np, dtype))
+    return view
 
 
-def fill(fields: Fields[NDArray[Any]], batch: Batch, pooled: Part | None) -> None:
+def fill(fields: Fields[NDArray[Any]], batch: Batch, pooled: Part | None, *, typed: bool = True) -> None:
     """Write a batch that fits: with pads it has fewer sequences than there are slots.
 
     Args:
         fields: all is written.
         batch: on the host.
         pooled: the part whose spans the step pools, no more than there are slots; None: it pools none.
+        typed: whether types of tokens are read; else they are not written.
     """
     ragged = batch.ragged
     _fill(fields.token_ids, batch.token_ids.numpy(), PAD)
     _fill(fields.positions, batch.positions.numpy(), 0)
-    if batch.token_types is None:
-        fields.token_types[:] = 0
-    else:
-        _fill(fields.token_types, batch.token_types.numpy(), 0)
+    if typed:
+        _fill(fields.token_types, _NONE if batch.token_types is None else batch.token_types.numpy(), 0)
     _fill(fields.cu_seqlens, ragged.starts.numpy(), fields.token_ids.shape[0])
     np.subtract(fields.cu_seqlens[1:], fields.cu_seqlens[:-1], out=fields.seen)
-    if ragged.partly_seen:
-        fields.seen[: ragged.starts.shape[0] - 1] = _seen(ragged)
-    spans = 0 if pooled is None else pooled.bounds.shape[0]
-    if pooled is not None:
-        fields.bounds[:spans] = pooled.bounds.numpy()
-    fields.bounds[spans:] = (0, 1)
+    if ragged.partly is not None:
+        fields.seen[: ragged.partly.shape[0]] = ragged.partly
+    _fill(fields.bounds, _NO_SPANS if pooled is None else pooled.bounds.numpy(), _FIRST)
 
 
-def _fill(target: NDArray[Any], values: NDArray[Any], rest: int) -> None:
+def _fill(target: NDArray[Any], values: NDArray[Any], rest: int | NDArray[Any]) -> None:
     count = values.shape[0]
     target[:count] = values
     target[count:] = rest
-
-
-def _seen(ragged: Ragged) -> NDArray[np.int64]:
-    """Of each sequence, where some have tokens that none sees."""
-    seen = [count for _, count in ragged.partly_seen]
-    return np.repeat(seen, [group.count for group, _ in ragged.partly_seen])

@@ -27,7 +27,7 @@ class Ring(Generic[S]):
 
     def __init__(self, slots: Sequence[S]) -> None:
         """Take at least as many slots as there are steps in flight, and one more, so that taking one never waits."""
-        self._slots = slots
+        self.slots = slots
         self._holders: list[Holder | None] = [None] * len(slots)
         self._next = 0
         self.waits = 0
@@ -40,14 +40,14 @@ class Ring(Generic[S]):
             self.waits += 1
             holder.finish()
         self._holders[self._next] = None
-        return self._slots[self._next]
+        return self.slots[self._next]
 
     def hold(self, holder: Holder) -> None:
         """The slot that was taken last belongs to this step from now on."""
         self._holders[self._next] = holder
-        self._next = (self._next + 1) % len(self._slots)
+        self._next = (self._next + 1) % len(self.slots)
 
     @property
     def idle(self) -> bool:
         """Whether no step is in flight."""
-        return all(holder is None or holder.done() for holder in self._holders)
+        return all([holder is None or holder.done() for holder in self._holders])  # noqa: C419 (a list is faster)

@@ -1,10 +1,12 @@
 """From the last states of a model to the rows that were asked for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from torch import Tensor
 
+from tulip_rose.rose import lazy
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.output import finish, finite
 from tulip_rose.rose.pooling import pool
@@ -23,6 +25,16 @@ class Made:
     """bool [R]."""
     starts: Tensor | None = None
     """int64 [R + 1], where rows are of unequal size: where each begins and the last one ends."""
+
+
+def fetched(made: Made, fetch: Callable[[Tensor], Tensor]) -> Made:
+    """The same rows on their way to memory of the host, which `fetch` copies each tensor to."""
+    return Made(fetch(made.rows), fetch(made.finite), None if made.starts is None else fetch(made.starts))
+
+
+def part_of(made: Made) -> lazy.Part:
+    """The same rows, as they lie in host memory."""
+    return lazy.Part(made.rows.numpy(), made.finite.numpy(), None if made.starts is None else made.starts.numpy())
 
 
 class Head(Protocol):

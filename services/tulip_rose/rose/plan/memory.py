@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.graphs.key import Buckets
+from tulip_rose.rose.graphs.key import Buckets, Key
+from tulip_rose.rose.graphs.layout import given_bytes, out_bytes
 
 MIB = 1024 * 1024
 GRAPH_BYTES = 16 * MIB
@@ -23,7 +24,7 @@ DEVICE_PARTS = ("weights", "activations", "buffers", "graphs", "reserve")
 RING = "ring"
 """The part that is pinned memory of the host."""
 
-_INT64, _INT32, _FLOAT32, _BOOL = 8, 4, 4, 1
+_FLOAT32 = 4
 _NAMES = {
     "hidden": ("hidden_size", "dim", "n_embd"),
     "inner": ("intermediate_size", "hidden_dim", "n_inner"),
@@ -117,8 +118,7 @@ UNPLANNED = Memory({}, lambda: 0)
 def plan_memory(needs: Needs) -> MemoryPlan:
     """What everything takes together."""
     rows, slots = needs.buckets.most_rows, needs.buckets.slots[-1]
-    ids = 3 * rows * _INT64 + (4 * slots + 1) * _INT32
-    out = slots * (needs.dimensions * _FLOAT32 + _BOOL)
+    ids, out = given_bytes(Key(rows, slots)), out_bytes(slots, needs.dimensions)
     states = rows * needs.shape.hidden * needs.value_bytes
     sizes = (
         needs.weights_bytes,

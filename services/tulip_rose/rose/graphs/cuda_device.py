@@ -1,0 +1,63 @@
+"""`CudaGraphDevice`: CUDA graphs, captured on a stream beside that of the steps, sharing one pool of memory.
+
+A graph keeps the addresses that it was captured with. Its inputs and outputs are static buffers, and what it computes
+in between lies in the pool, which all graphs write over: no two of them run at once, since one stream replays them all.
+"""
+
+import torch
+from torch import Tensor
+
+from tulip_rose.rose.cuda import Captured, Cuda
+from tulip_rose.rose.cuda_device import CudaDevice
+from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
+
+
+class CudaGraphDevice(CudaDevice):
+    """See `GraphDevice`."""
+
+    heads_in_graphs = False
+
+    def __init__(self, cuda: Cuda) -> None:
+        super().__init__(cuda)
+        self._beside, self._pool = cuda.stream(), cuda.pool()
+
+    def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
+        """See `GraphDevice`."""
+        return self._cuda.pinned((count,), dtype) if pinned else self._cuda.empty(count, dtype)
+
+    def copy(self, target: Tensor, source: Tensor) -> None:
+        """See `GraphDevice`."""
+        self.enter()
+        self._cuda.copy(target, source)
+
+    def run(self, step: Step) -> None:
+        """See `GraphDevice`."""
+        self.enter()
+        with torch.inference_mode():
+            self._cuda.run(step)
+
+    def capture(self, step: Step) -> Graph:
+        """See `GraphDevice`."""
+        self.enter()
+        try:
+            with torch.inference_mode():
+                captured = self._cuda.capture(self._beside, self._pool, step)
+        except Exception as error:
+            if self.gone() is not None:
+                raise
+            # Where ending the capture fails too, it says less than what went wrong before.
+            cause = error.__context__ or error
+            raise CaptureError(f"{type(cause).__name__}: {cause}") from error
+        return CudaGraph(self, captured)
+
+
+class CudaGraph:
+    """See `Graph`."""
+
+    def __init__(self, device: CudaGraphDevice, captured: Captured) -> None:
+        self._device, self._captured = device, captured
+
+    def replay(self) -> None:
+        """See `Graph`."""
+        self._device.enter()
+        self._captured.replay()

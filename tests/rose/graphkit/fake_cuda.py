@@ -1,0 +1,159 @@
+"""A GPU at the border of `Cuda`, without one: its streams do nothing until somebody waits, as late as any can."""
+
+from collections import Counter
+from collections.abc import Callable
+from threading import local
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from tulip_rose.rose.backends.here import Here
+from tulip_rose.rose.cuda import Cuda
+from tulip_rose.rose.graphs.cpu_device import Stream
+from tulip_rose.rose.graphs.cuda_device import CudaGraphDevice
+from tulip_rose.rose.graphs.kit import FrameKit, OffsetsAttention
+from tulip_rose.rose.layers.kit import Kit, TorchKit
+
+T = TypeVar("T")
+HERE = Here((9, 0), None, None, compiles=False)
+
+
+class FakeCuda(Cuda):
+    """Counts what it is asked. `broken` is raised by everything from then on, `next` by the next step or capture."""
+
+    def __init__(self) -> None:
+        self.device = torch.device("cpu")
+        self.asked = Counter[str]()
+        self.broken: Exception | None = None
+        self.next: Exception | None = None
+        self.ends: Exception | None = None
+        """Raised by the end of a capture that failed."""
+        self.captures: list[tuple[Any, Any]] = []
+        """Stream and pool of each."""
+        self._current = local()
+        self._pools = 0
+
+    def here(self) -> Here:
+        return HERE
+
+    def stream(self) -> Stream:
+        return Stream()
+
+    def use(self, stream: Any) -> None:
+        self._ask("use")
+        self._current.stream = stream
+
+    def drain(self, stream: Any) -> None:
+        self._ask("drain")
+        stream.reach(lambda: False, None)
+
+    def ask(self, stream: Any) -> None:
+        self._ask("ask")
+
+    def mark(self, stream: Any) -> "FakeMark":
+        self._ask("mark")
+        return FakeMark(self, stream)
+
+    def empty(self, count: int, dtype: torch.dtype) -> Tensor:
+        self._ask("empty")
+        return poisoned((count,), dtype)
+
+    def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        self._ask("pinned")
+        return poisoned(shape, dtype)
+
+    def copy(self, target: Tensor, source: Tensor) -> None:
+        self._ask("copy")
+
+        def work() -> None:
+            target.copy_(source)
+
+        self.current.put(work)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """What torch is asked is computed at once, behind what is on the stream: Python errors come at once too."""
+        self._ask("run")
+        self._raise_next()
+        self.current.reach(lambda: False, None)
+        return work()
+
+    def pool(self) -> int:
+        self._pools += 1
+        return self._pools
+
+    def capture(self, stream: Any, pool: Any, work: Callable[[], None]) -> "FakeCaptured":
+        self._ask("capture")
+        self.captures.append((stream, pool))
+        try:
+            self._raise_next()
+        finally:
+            if self.ends:
+                raise self.ends
+        # To record is to run the Python of it; nothing of what it computes counts.
+        self.current.reach(lambda: False, None)
+        work()
+        return FakeCaptured(self, work)
+
+    @property
+    def current(self) -> Stream:
+        """That of the thread, which has one of its own only if it said so."""
+        assert hasattr(self._current, "stream"), "on the stream that everybody shares"
+        stream: Stream = self._current.stream
+        return stream
+
+    def _ask(self, what: str) -> None:
+        self.asked[what] += 1
+        if self.broken:
+            raise self.broken
+
+    def _raise_next(self) -> None:
+        error, self.next = self.next, None
+        if error:
+            raise error
+
+
+class FakeMark:
+    def __init__(self, cuda: FakeCuda, stream: Stream) -> None:
+        self._cuda, self._stream, self._passed = cuda, stream, False
+        stream.put(self._pass)
+
+    def query(self) -> bool:
+        self._cuda._ask("query")
+        return self._passed
+
+    def synchronize(self) -> None:
+        self._cuda._ask("synchronize")
+        self._stream.reach(lambda: self._passed, None)
+
+    def _pass(self) -> None:
+        failure = self._stream.take_failure()
+        assert failure is None, failure
+        self._passed = True
+
+
+class FakeCaptured:
+    def __init__(self, cuda: FakeCuda, work: Callable[[], None]) -> None:
+        self._cuda, self._work = cuda, work
+
+    def replay(self) -> None:
+        self._cuda._ask("replay")
+        self._cuda.current.put(self._work)
+
+
+class FakeGraphDevice(CudaGraphDevice):
+    """The device of CUDA over it, with layers of a CPU; its heads run within graphs, or behind them."""
+
+    def __init__(self, cuda: FakeCuda, *, heads_in_graphs: bool = True) -> None:
+        super().__init__(cuda)
+        self.heads_in_graphs = heads_in_graphs
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        if self.heads_in_graphs:
+            return FrameKit(self.torch_device, attention)
+        return TorchKit(self.torch_device, OffsetsAttention())
+
+
+def poisoned(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+    """Memory that no step may read before it is written."""
+    value = float("nan") if dtype.is_floating_point else torch.iinfo(dtype).max if dtype != torch.bool else True
+    return torch.empty(shape, dtype=dtype).fill_(value)

@@ -1,0 +1,217 @@
+"""The devices of CUDA over a GPU that is not there: what they ask of it, in which order, and what its errors become."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from graphkit.fake_cuda import FakeCuda, FakeGraphDevice
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.cuda_device import CudaDevice
+from tulip_rose.rose.engine import Engine
+from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError, TooLargeError
+from tulip_rose.rose.graphs.cuda_device import CudaGraphDevice
+from tulip_rose.rose.graphs.state import NO_GRAPHS
+from tulip_rose.rose.layers.kit import Kit, TorchKit
+from tulip_rose.rose.options import GraphOptions
+from tulip_rose.sequence import OutputForm, Sequence, VectorType
+
+ERROR = 2e-5
+STICKY = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+NO_ROOM = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+UNSUPPORTED = torch.AcceleratorError("CUDA error: operation not permitted when stream is capturing")
+INVALIDATED = torch.AcceleratorError("CUDA error: operation failed due to a previous error during capture")
+
+
+@pytest.fixture
+def folder(folders: Callable[[str], Path]) -> Path:
+    return folders("bert")
+
+
+@pytest.fixture
+def cuda() -> FakeCuda:
+    return FakeCuda()
+
+
+@pytest.fixture
+def engine(cuda: FakeCuda, folder: Path, load: Any) -> Engine:
+    return load(folder, FakeGraphDevice(cuda))
+
+
+class EagerDevice(CudaDevice):
+    def kit(self, dtype: str, attention: str) -> Kit:
+        return TorchKit(self.torch_device, "auto")
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["heads within graphs", "heads behind them"])
+def test_batches_back_to_back_equal_steps_without_graphs(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, *, inside: bool
+) -> None:
+    engine, loose = load(folder, FakeGraphDevice(FakeCuda(), heads_in_graphs=inside)), plain(folder)
+    rng, flights = np.random.default_rng(3), list[tuple[Any, Any]]()
+    for _ in range(150):
+        ids = texts_of(rng.integers(1, 40, rng.integers(1, 5)).tolist())
+        form = OutputForm(32, vector_type=VectorType.INT8) if rng.random() < 0.1 else engine.card.form()
+        batch = Batch.pack([Sequence.whole(own, form) for own in ids])
+        flights.append((engine.step(batch), loose.step(batch)))
+        while len(flights) > rng.integers(0, 3):
+            found, expected = (flight.wait(30).array() for flight in flights.pop(0))
+            np.testing.assert_allclose(found, expected, atol=1 if found.dtype == np.int8 else ERROR)
+    assert min(engine.graphs.replayed, engine.graphs.captured, engine.graphs.eager) > 5
+
+
+def test_after_warm_up_a_step_takes_no_memory_and_waits_for_nothing_but_its_event(
+    cuda: FakeCuda, engine: Engine, texts_of: Any
+) -> None:
+    form = engine.card.form()
+    for _ in range(5):
+        engine.step(Batch.pack([Sequence.whole(ids, form) for ids in texts_of([5, 4])])).wait()
+    cuda.asked.clear()
+    for _ in range(20):
+        engine.step(Batch.pack([Sequence.whole(ids, form) for ids in texts_of([6, 3])])).wait()
+    assert cuda.asked == {"copy": 40, "replay": 20, "mark": 20, "synchronize": 20}
+
+
+def test_graphs_are_captured_beside_the_steps_and_share_a_pool(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    for _ in range(2):
+        for lengths in ([5], [20], [40, 3]):
+            embed(engine, texts_of(lengths))
+    streams, pools = zip(*cuda.captures, strict=True)
+    assert len(streams) == 3
+    assert {*pools} == {1}
+    assert len({*streams}) == 1
+    assert streams[0] is not cuda.current
+
+
+def test_each_thread_that_launches_does_so_on_the_stream_of_the_device(
+    cuda: FakeCuda, engine: Engine, plain: Any, folder: Path, texts_of: Any, embed: Any
+) -> None:
+    ids, found = texts_of([9]), list[Any]()
+    # One after the other: a thread may get the number of one that has ended.
+    for _ in range(5):
+        thread = Thread(target=lambda: found.append(embed(engine, ids)))
+        thread.start()
+        thread.join(30)
+    assert len(found) == 5
+    for rows in found:
+        np.testing.assert_allclose(rows, embed(plain(folder), ids), atol=ERROR)
+
+
+def test_a_capture_that_cannot_be_leaves_its_sizes_eager_and_says_what_came_first(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    embed(engine, texts_of([20, 9]))
+    cuda.next, cuda.ends = UNSUPPORTED, INVALIDATED
+    for _ in range(3):
+        assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
+    assert (engine.graphs.capture_failed, engine.graphs.captured) == (1, 0)
+    assert "operation not permitted when stream is capturing" in caplog.text
+
+
+def test_a_capture_without_memory_leaves_its_sizes_eager(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    embed(engine, texts_of([20, 9]))
+    cuda.next = NO_ROOM
+    assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
+    assert (engine.graphs.capture_failed, engine.graphs.out_of_memory) == (1, 0)
+
+
+def test_a_device_that_fails_in_a_capture_ends_the_engine(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    embed(engine, texts_of([20, 9]))
+
+    def breaks(*_: Any) -> Any:
+        cuda.broken = STICKY
+        raise INVALIDATED
+
+    cuda.capture = breaks  # type: ignore[method-assign]
+    with pytest.raises(EngineDeadError, match="illegal memory access"):
+        embed(engine, texts_of([20, 9]))
+
+
+@pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
+def test_what_a_step_raises_is_sorted(folder: Path, load: Any, texts_of: Any, embed: Any, *, graphs: bool) -> None:
+    cuda = FakeCuda()
+    engine = load(folder, FakeGraphDevice(cuda) if graphs else EagerDevice(cuda))
+    cuda.next = NO_ROOM
+    with pytest.raises(TooLargeError, match="29 tokens: no room in memory"):
+        embed(engine, texts_of([20, 9]))
+    cuda.next = RuntimeError("a shape is wrong")
+    with pytest.raises(StepError, match="a shape is wrong"):
+        embed(engine, texts_of([100]))
+    assert np.isfinite(embed(engine, texts_of([7]))).all()
+    cuda.next = STICKY
+    with pytest.raises(EngineDeadError, match="illegal memory access"):
+        embed(engine, texts_of([60]))
+
+
+def test_an_error_that_says_nothing_of_the_device_ends_the_engine_when_the_device_says_so(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    def breaks(*_: Any) -> None:
+        cuda.broken = STICKY
+        raise RuntimeError("kernel launch returned 700")
+
+    cuda.run = breaks  # type: ignore[assignment, method-assign]
+    with pytest.raises(EngineDeadError, match="illegal memory access"):
+        embed(engine, texts_of([20, 9]))
+
+
+def test_a_device_that_fails_while_a_step_is_waited_for_ends_the_engine(
+    cuda: FakeCuda, engine: Engine, texts_of: Any
+) -> None:
+    flight = engine.step(Batch.pack([Sequence.whole(texts_of([5])[0], engine.card.form())]))
+    assert not flight.ready()
+    cuda.broken = STICKY
+    assert flight.ready()
+    for _ in range(2):
+        with pytest.raises(EngineDeadError, match="cpu failed: CUDA error: an illegal memory access"):
+            flight.wait()
+
+
+def test_a_wait_with_a_limit_ends_with_it(cuda: FakeCuda, engine: Engine, texts_of: Any) -> None:
+    flight = engine.step(Batch.pack([Sequence.whole(texts_of([5])[0], engine.card.form())]))
+    with pytest.raises(TimeoutError, match=r"a step is not done after 0\.01 s"):
+        flight.wait(0.01)
+    assert flight.wait().array().shape == (1, 32)
+
+
+def test_steps_without_graphs_leave_their_rows_in_pinned_memory_behind_an_event(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
+) -> None:
+    cuda = FakeCuda()
+    engine = load(folder, EagerDevice(cuda))
+    assert engine.graphs == NO_GRAPHS
+    flight = engine.step(Batch.pack([Sequence.whole(own, engine.card.form()) for own in texts_of([5, 3])]))
+    assert not flight.ready()
+    ids = texts_of([9, 4, 4])
+    np.testing.assert_allclose(embed(engine, ids), embed(plain(folder), ids), atol=ERROR)
+    assert flight.ready()
+    engine.close()
+    assert cuda.asked["drain"] == 1
+
+
+class NeverInGraphs(FakeGraphDevice):
+    """Its attention is one that a graph cannot hold: float32 has no other."""
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        return CudaGraphDevice.kit(self, dtype, attention)
+
+
+def test_a_model_whose_attention_no_graph_can_hold_is_served_without(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine, ids = load(folder, NeverInGraphs(FakeCuda())), texts_of([9, 4, 4])
+    assert engine.graphs == NO_GRAPHS
+    assert not engine.memory.planned
+    assert "steps run without graphs: no attention backend can serve" in caplog.text
+    np.testing.assert_allclose(embed(engine, ids), embed(plain(folder), ids), atol=ERROR)
+    with pytest.raises(LoadError, match="no attention backend can serve"):
+        load(folder, NeverInGraphs(FakeCuda()), graphs=GraphOptions(on_failure="fail"))
