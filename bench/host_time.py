@@ -44,12 +44,13 @@ class Given:
         self._batches = batches[::-1]
 
     def take(self, block: bool) -> list[Sequence] | None:
+        """See `Source`."""
         if self._batches:
             return self._batches.pop()
         return None if block else []
 
     def settled(self, sequences: list[Sequence]) -> None:
-        pass
+        """See `Source`."""
 
 
 def main() -> None:
@@ -104,7 +105,8 @@ def _steps(engine: Engine, size: int, steps: int) -> list[list[Sequence]]:
 
 def _times(engine: Engine, size: int, steps: int, rounds: int) -> dict[str, list[float]]:
     """Microseconds a step, one value a round: of the engine alone, and with Tulip's queue and metrics around it."""
-    _alone(engine, _steps(engine, size, 3))
+    for _ in range(3):
+        _alone(engine, _steps(engine, size, steps))
     alone, queued = [], []
     for _ in range(rounds):
         alone.append(_alone(engine, _steps(engine, size, steps)))
@@ -143,6 +145,7 @@ class Once:
         self.settled = queue.settled
 
     def take(self, block: bool) -> list[Sequence] | None:
+        """See `Source`."""
         return self._queue.take(False) or (None if block else [])
 
 
@@ -162,8 +165,8 @@ def _table(found: dict[int, dict[str, list[float]]], steps: int, rounds: int) ->
         for size, kinds in found.items()
     ]
     note = (
-        f"Microseconds a step: median of {rounds} rounds of {steps} steps (middle half of them), one thread. Texts of 8 "
-        "to 127 tokens, a new batch each step, rows of 384 float32. The queue is Tulip's scheduler with its metrics."
+        f"Microseconds a step: median of {rounds} rounds of {steps} steps (middle half of them), one thread. Texts of "
+        "8 to 127 tokens, a new batch each step, rows of 384 float32. The queue is Tulip's scheduler with its metrics."
     )
     return note + "\n\n" + table(["sequences", "engine", "engine and queue", "at most"], rows)
 

@@ -11,17 +11,18 @@ class NullEvent:
     """Reached from the start."""
 
     def reached(self) -> bool:
+        """See `Event`."""
         return True
 
     def wait(self, timeout_s: float | None) -> None:
-        pass
+        """See `Event`."""
 
 
 class NullGraph:
     """Of nothing."""
 
     def replay(self) -> None:
-        pass
+        """See `Graph`."""
 
 
 class NullDevice(CpuGraphDevice):
@@ -32,15 +33,20 @@ class NullDevice(CpuGraphDevice):
         self.off = False
 
     def copy(self, target: Tensor, source: Tensor) -> None:
+        """See `GraphDevice`."""
         if not self.off:
             target.copy_(source)
 
     def run(self, step: Callable[[], None]) -> None:
-        with torch.inference_mode():
-            step()
+        """See `GraphDevice`."""
+        if not self.off:
+            with torch.inference_mode():
+                step()
 
     def capture(self, step: Callable[[], None]) -> NullGraph:
+        """See `GraphDevice`."""
         return NullGraph()
 
     def mark(self) -> NullEvent:
+        """See `GraphDevice`."""
         return NullEvent()

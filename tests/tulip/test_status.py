@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from tulip_rose.rose.errors import EngineDeadError, RoseError, StepError
+from tulip_rose.rose.errors import EngineDeadError, RoseError, StepError, TooLargeError
 from tulip_rose.tulip.errors import CallError, QueueFull
 from tulip_rose.tulip.status import CODES, STATUS_OF, status_of
 
@@ -26,11 +26,17 @@ def test_a_refusal_tells_the_caller_what_it_is() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", [RoseError, StepError, EngineDeadError, ZeroDivisionError])
+@pytest.mark.parametrize("kind", [RoseError, StepError, TooLargeError, EngineDeadError, ZeroDivisionError])
 def test_what_failed_inside_is_internal_and_says_nothing_of_the_inside(kind: type[Exception]) -> None:
     code, text = status_of(kind("tensor of shape [3, 384] at 0x1234"))
     assert code is grpc.StatusCode.INTERNAL
     assert "tensor" not in text
+
+
+def test_a_text_without_room_is_told_from_a_failure() -> None:
+    code, text = status_of(TooLargeError("1 sequences of 8192 tokens: no room in memory"))
+    assert code is grpc.StatusCode.INTERNAL
+    assert "has no room on the engine's device" in text
 
 
 def test_every_status_that_a_call_can_end_with_is_counted() -> None:

@@ -53,6 +53,7 @@ class CudaDevice:
         if gone is not None or fault is Fault.DEVICE:
             return EngineDeadError(f"{self.name} failed: {gone or error}")
         if fault is Fault.ROOM:
+            log.warning("a step of %d tokens had no room, its batch is split: %s", rows, error)
             return TooLargeError(f"{rows} tokens: no room in memory")
         return StepError(f"step not launched: {type(error).__name__}: {error}")
 
@@ -81,8 +82,11 @@ class CudaDevice:
         return None
 
     def close(self) -> None:
-        """See `Device`."""
-        self._cuda.drain(self._stream)
+        """See `Device`; one that is gone is left to the end of the process."""
+        try:
+            self._cuda.drain(self._stream)
+        except Exception as error:
+            log.error("%s could not finish what was under way: %s", self.name, error)
 
 
 class CudaEvent:

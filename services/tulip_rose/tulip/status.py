@@ -2,7 +2,7 @@
 
 import grpc
 
-from tulip_rose.rose.errors import RoseError
+from tulip_rose.rose.errors import RoseError, TooLargeError
 from tulip_rose.tulip.errors import BadCall, CallError, Cancelled, DeadlinePassed, NotServing, QueueFull, WrongDigest
 
 STATUS_OF: dict[type[CallError], grpc.StatusCode] = {
@@ -26,6 +26,8 @@ def status_of(error: Exception) -> tuple[grpc.StatusCode, str]:
     """
     if isinstance(error, CallError):
         return STATUS_OF[type(error)], str(error)
+    if isinstance(error, TooLargeError):
+        return grpc.StatusCode.INTERNAL, "a text of this call has no room on the engine's device, not even alone"
     if isinstance(error, RoseError):
         return grpc.StatusCode.INTERNAL, "the engine failed on a batch with this call"
     return grpc.StatusCode.INTERNAL, "internal error"

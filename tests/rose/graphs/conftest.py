@@ -30,9 +30,11 @@ from transformers import (
 )
 from tulip_rose.rose import engine as engine_module
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.cuda import Cuda
 from tulip_rose.rose.device import Device
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
+from tulip_rose.rose.graphs.cuda_device import CudaGraphDevice
 from tulip_rose.rose.graphs.device import Event
 from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 from tulip_rose.sequence import Sequence
@@ -63,11 +65,11 @@ FAMILIES: dict[str, Callable[[], PreTrainedModel]] = {
 }
 
 
-class CountingDevice(CpuGraphDevice):
-    """Counts what is asked of it, and hands out memory that no step may read before it is written."""
+class Counting:
+    """Counts what is asked of a device, and hands out memory that no step may read before it is written."""
 
-    def __init__(self, threads: int) -> None:
-        super().__init__(threads)
+    def __init__(self, *made_of: Any) -> None:
+        super().__init__(*made_of)
         self.asked: dict[str, int] = dict.fromkeys(("empty", "copy", "run", "capture", "mark", "wait"), 0)
 
     def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
@@ -90,6 +92,26 @@ class CountingDevice(CpuGraphDevice):
     def mark(self) -> Event:
         self.asked["mark"] += 1
         return CountedEvent(super().mark(), self.asked)
+
+
+class CountingDevice(Counting, CpuGraphDevice):
+    """Of a CPU."""
+
+
+class CountingCuda(Counting, CudaGraphDevice):
+    """Of a GPU."""
+
+
+@pytest.fixture
+def where() -> str:
+    """The device of a test that says nothing else."""
+    return GRAPHS_ON_CPU
+
+
+@pytest.fixture
+def error(where: str) -> float:
+    """How far vectors may be apart. On a GPU they are of bfloat16: no kernel takes float32 in a graph."""
+    return 2e-5 if where == GRAPHS_ON_CPU else 4e-2
 
 
 class CountedEvent:
@@ -118,11 +140,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Load:
+def load(monkeypatch: pytest.MonkeyPatch, where: str) -> Load:
     """Load an engine on a device of graphs of the test's own."""
 
     def engine(folder: Path, device: Device | None = None, graphs: GraphOptions = GRAPHS, **more: Any) -> Engine:
-        own = device or CountingDevice(1)
+        own = device or (CountingDevice(1) if where == GRAPHS_ON_CPU else CountingCuda(Cuda()))
+        if where != GRAPHS_ON_CPU:
+            more = {"dtype": "bfloat16", **more}
         with monkeypatch.context() as patched:
             patched.setattr(engine_module, "open_device", lambda *asked: own)
             return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, threads=1, graphs=graphs, **more))
@@ -131,9 +155,12 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Load:
 
 
 @pytest.fixture
-def plain() -> Load:
+def plain(where: str) -> Load:
     """Load an engine without graphs."""
-    return lambda folder, **more: Engine.load(folder, EngineOptions(device="cpu", threads=1, **more))
+    options: dict[str, Any] = {"device": "cpu", "threads": 1}
+    if where != GRAPHS_ON_CPU:
+        options = {"device": "cuda", "dtype": "bfloat16", "graphs": GraphOptions(mode="off")}
+    return lambda folder, **more: Engine.load(folder, EngineOptions(**{**options, **more}))
 
 
 @pytest.fixture

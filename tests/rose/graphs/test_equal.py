@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from graphkit.everywhere import EVERYWHERE
 from tulip_rose.rose.batch import Batch
-from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
 from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
 from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
 FAMILIES = ["bert", "xlm-roberta", "mpnet", "modernbert", "nomic", "qwen3", "gemma"]
+BIASED = ("cuda", "mpnet")
+"""No kernel that a graph can hold adds a bias to logits."""
 EDGES = [1, 63, 64, 65, 127, 128, 129]
-ERROR = 2e-5
 FORMS = [
     OutputForm(32),
     OutputForm(16),
@@ -34,40 +35,53 @@ def poison_pads(engine: Any) -> None:
         engine._model._embedding._words[0] = float("nan")
 
 
-class NeverCaptures(CpuGraphDevice):
-    def capture(self, step: Step) -> Graph:
-        raise CaptureError("not here")
+def never(step: Step) -> Graph:
+    raise CaptureError("not here")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@EVERYWHERE
 def test_every_family_gives_its_vectors_eagerly_and_from_a_graph(
-    folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any, family: str
+    where: str,
+    error: float,
+    folders: Callable[[str], Path],
+    load: Any,
+    plain: Any,
+    texts_of: Any,
+    embed: Any,
+    family: str,
 ) -> None:
     folder = folders(family)
     framed, loose = load(folder), plain(folder)
     batches = [texts_of(lengths) for lengths in ([5, 9, 3, 9], [7], [6, 4, 4, 2, 30], [48], EDGES[:4])]
     for _ in range(3):
         for ids in batches:
-            np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=ERROR)
-    assert framed.framed.counts.replayed >= len(batches)
-    assert framed.framed.counts.eager >= 1
+            np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=error)
+    if (where, family) == BIASED:
+        assert framed.framed is None
+    else:
+        assert framed.graphs.replayed >= len(batches)
+        assert framed.graphs.eager >= 1
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@EVERYWHERE
 def test_in_one_bucket_a_graph_equals_an_eager_step_bit_for_bit(
-    folders: Callable[[str], Path], load: Any, texts_of: Any, embed: Any, family: str
+    where: str, folders: Callable[[str], Path], load: Any, texts_of: Any, embed: Any, family: str
 ) -> None:
-    framed, eager = load(folders(family)), load(folders(family), NeverCaptures(1))
+    framed, eager = load(folders(family)), load(folders(family))
+    eager._device.capture = never
     for lengths in ([5, 9, 3], [20, 7], [1, 1, 1], [16, 16], [9, 5, 3]) * 3:
         ids = texts_of(lengths)
         np.testing.assert_array_equal(embed(framed, ids), embed(eager, ids))
-    assert framed.framed.counts.replayed
-    assert not eager.framed.counts.replayed
+    assert bool(framed.graphs.replayed) is ((where, family) != BIASED)
+    assert not eager.graphs.replayed
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@EVERYWHERE
 def test_lengths_around_the_edges_of_buckets_and_the_longest_of_all(
-    folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any, dtype: str
+    where: str, folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any, dtype: str
 ) -> None:
     framed, loose = load(folders("bert"), dtype=dtype), plain(folders("bert"), dtype=dtype)
     assert framed.card.max_input_tokens == 150
@@ -78,52 +92,65 @@ def test_lengths_around_the_edges_of_buckets_and_the_longest_of_all(
                 assert cosines(found, expected).min() >= (0.99999 if dtype == "float32" else 0.999)
 
 
+@EVERYWHERE
 def test_slots_may_all_be_full(
-    folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
+    where: str, error: float, folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
 ) -> None:
     framed, loose = load(folders("bert")), plain(folders("bert"))
     for count, length in ((2, 8), (8, 2), (32, 2), (32, 16)):
         ids = texts_of([length] * count)
         for _ in range(3):
-            np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=ERROR)
+            np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=error)
 
 
+@EVERYWHERE
 def test_after_a_long_batch_a_short_one_in_the_same_graph_finds_nothing_of_it(
-    folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
+    where: str, error: float, folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
 ) -> None:
     framed, loose = load(folders("bert")), plain(folders("bert"))
     long, short = texts_of([15, 1]), texts_of([1, 1])
     for _ in range(2):
         embed(framed, texts_of([13, 2]))
     for ids in (long, short, long, texts_of([2]), short):
-        np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=ERROR)
+        np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=error)
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 31])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal lengths", "mixed lengths"])
+@EVERYWHERE
 def test_a_text_alone_equals_itself_among_others(
-    folders: Callable[[str], Path], load: Any, texts_of: Any, embed: Any, size: int, *, equal: bool
+    where: str,
+    error: float,
+    folders: Callable[[str], Path],
+    load: Any,
+    texts_of: Any,
+    embed: Any,
+    size: int,
+    *,
+    equal: bool,
 ) -> None:
     framed = load(folders("modernbert"))
     ids = texts_of([12] * size if equal else [12, *range(1, size)])
     alone = embed(framed, ids[:1])
     for _ in range(3):
-        np.testing.assert_allclose(embed(framed, ids)[:1], alone, atol=ERROR)
+        np.testing.assert_allclose(embed(framed, ids)[:1], alone, atol=error)
 
 
+@EVERYWHERE
 def test_pads_of_which_every_state_is_not_a_number_change_nothing(
-    folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
+    where: str, error: float, folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, embed: Any
 ) -> None:
     framed, loose = load(folders("bert")), plain(folders("bert"))
     poison_pads(framed)
     for lengths in ([5, 9, 3], [1], [30, 31, 2], [1, 1]) * 3:
         ids = texts_of(lengths)
-        np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=ERROR)
+        np.testing.assert_allclose(embed(framed, ids), embed(loose, ids), atol=error)
 
 
 @pytest.mark.parametrize("mixed", [True, False], ids=["mixed", "one form"])
+@EVERYWHERE
 def test_forms_spans_types_and_unseen_tokens_are_those_of_a_step_without_graphs(
-    folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, *, mixed: bool
+    where: str, error: float, folders: Callable[[str], Path], load: Any, plain: Any, texts_of: Any, *, mixed: bool
 ) -> None:
     options = {"allowed_dimensions": (16,)}
     framed, loose = load(folders("bert"), **options), plain(folders("bert"), **options)
@@ -145,12 +172,13 @@ def test_forms_spans_types_and_unseen_tokens_are_those_of_a_step_without_graphs(
         for index in range(5):
             assert found.of(index).dtype == expected.of(index).dtype
             # The last bit of a tanh may decide a rounding.
-            most = 1 if found.of(index).dtype == np.int8 else ERROR
+            most = 1 if found.of(index).dtype == np.int8 else error
             np.testing.assert_allclose(found.of(index), expected.of(index), atol=most)
 
 
+@EVERYWHERE
 def test_a_row_that_is_not_finite_fails_alone(
-    folders: Callable[[str], Path], load: Any, texts_of: Any, embed: Any
+    where: str, error: float, folders: Callable[[str], Path], load: Any, texts_of: Any, embed: Any
 ) -> None:
     framed = load(folders("bert"))
     good, bad = texts_of([6, 4])
@@ -162,11 +190,15 @@ def test_a_row_that_is_not_finite_fails_alone(
         rows = framed.step(Batch.pack([Sequence.whole(ids, form) for ids in (good, bad, good)])).wait(30)
         assert [rows.failed(index) for index in range(3)] == [(), (0,), ()]
         assert not rows.of(1).any()
-        np.testing.assert_allclose(rows.of(2), expected, atol=ERROR)
+        np.testing.assert_allclose(rows.of(2), expected, atol=error)
 
 
-def test_buffers_and_pinned_slots_are_poisoned_before_the_first_step(load: Any, folders: Callable[[str], Path]) -> None:
+@EVERYWHERE
+def test_buffers_and_pinned_slots_are_poisoned_before_the_first_step(
+    where: str, load: Any, folders: Callable[[str], Path]
+) -> None:
     framed = load(folders("bert")).framed
     assert torch.isnan(framed._arena._states).all()
     for buffer in (framed._arena._given, framed._arena._out, *(slot.given for slot in framed._ring.slots)):
-        assert (buffer == 255).all()
+        # The step that was tried has written the beginning of some.
+        assert (buffer[buffer.shape[0] // 2 :] == 255).all()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from graphkit.everywhere import EVERYWHERE
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError, TooLargeError
@@ -31,8 +32,9 @@ def folder(folders: Callable[[str], Path]) -> Path:
     return folders("bert")
 
 
+@EVERYWHERE
 def test_after_warm_up_a_step_is_two_copies_a_replay_and_an_event_and_makes_no_view(
-    folder: Path, load: Any, texts_of: Any, monkeypatch: pytest.MonkeyPatch
+    where: str, folder: Path, load: Any, texts_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = load(folder)
     asked = engine._device.asked
@@ -89,8 +91,9 @@ def test_a_capture_waits_for_an_idle_device(folder: Path, load: Any, texts_of: A
 PREWARM = ((40, 3), (16, 1), (33, 8), (16, 2))
 
 
+@EVERYWHERE
 def test_prewarmed_graphs_are_there_before_the_first_batch_each_once_and_the_largest_first(
-    folder: Path, load: Any, texts_of: Any
+    where: str, folder: Path, load: Any, texts_of: Any
 ) -> None:
     engine = load(folder, graphs=GraphOptions(multiple=16, slots=(2, 8), most=2, prewarm=PREWARM))
     assert (engine.graphs.warmed, engine.graphs.to_warm) == (0, 2)
@@ -179,14 +182,15 @@ def test_slots_that_make_no_sense_stop_the_start(folder: Path, load: Any) -> Non
         load(folder, graphs=GraphOptions(slots=(8, 2)))
 
 
+@EVERYWHERE
 def test_graphs_are_held_up_to_a_number_and_evicted_ones_still_give_their_vectors(
-    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
+    where: str, error: float, folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
 ) -> None:
     engine, loose = load(folder, graphs=GraphOptions(multiple=16, slots=(8,), most=2)), plain(folder)
     for length in (5, 20, 40, 60) * 4:
         ids = texts_of([length])
         for _ in range(2):
-            np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=2e-5)
+            np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=error)
         assert len(engine.framed._graphs) == len(engine.framed.book.held) <= 2
     assert engine.framed.counts.evicted
 
