@@ -28,9 +28,10 @@ class OutputKind(Enum):
     """The vector of a token alone: each span is one token."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutputForm:
+class OutputForm(NamedTuple):
     """What a caller wants of each row: cut to `dimensions`, then normalised, then stored as `vector_type`.
+
+    A tuple, since those of all texts of a batch are compared before each step.
 
     A sparse row is float32 and never normalised; its `dimensions` are the terms that it has at most, the heaviest.
     """

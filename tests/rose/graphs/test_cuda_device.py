@@ -1,6 +1,7 @@
 """The devices of CUDA over a GPU that is not there: what they ask of it, in which order, and what its errors become."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -100,6 +101,30 @@ def test_each_thread_that_launches_does_so_on_the_stream_of_the_device(
     assert len(found) == 5
     for rows in found:
         np.testing.assert_allclose(rows, embed(plain(folder), ids), atol=ERROR)
+
+
+def test_a_thread_that_captures_first_does_the_step_before_so_that_libraries_have_their_handles(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    embed(engine, texts_of([20, 9]))
+    before, found = dict(cuda.asked), list[Any]()
+    thread = Thread(target=lambda: found.extend(embed(engine, texts_of([20, 9])) for _ in range(2)))
+    thread.start()
+    thread.join(30)
+    asked = {what: cuda.asked[what] - before.get(what, 0) for what in ("use", "run", "capture", "replay")}
+    assert asked == {"use": 1, "run": 1, "capture": 1, "replay": 2}
+
+
+def test_graphs_that_are_warmed_up_are_those_that_are_replayed_also_where_heads_run_behind(
+    folder: Path, load: Any, texts_of: Any, embed: Any
+) -> None:
+    for inside in (True, False):
+        device = FakeGraphDevice(FakeCuda(), heads_in_graphs=inside)
+        engine = load(folder, device, graphs=GraphOptions(multiple=16, slots=(2, 8), prewarm=((32, 8),)))
+        engine.prewarm()
+        before = engine.graphs
+        embed(engine, texts_of([20, 9]))
+        assert engine.graphs == replace(before, replayed=before.replayed + 1)
 
 
 def test_a_capture_that_cannot_be_leaves_its_sizes_eager_and_says_what_came_first(

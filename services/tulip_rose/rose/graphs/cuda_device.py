@@ -33,12 +33,16 @@ class CudaGraphDevice(CudaDevice):
     def run(self, step: Step) -> None:
         """See `GraphDevice`."""
         self.enter()
+        self._entered.ran = True
         with torch.inference_mode():
             self._cuda.run(step)
 
     def capture(self, step: Step) -> Graph:
         """See `GraphDevice`."""
         self.enter()
+        if not getattr(self._entered, "ran", False):
+            # Libraries have a handle for each thread, and none can be made while a stream is captured.
+            self.run(step)
         try:
             with torch.inference_mode():
                 captured = self._cuda.capture(self._beside, self._pool, step)

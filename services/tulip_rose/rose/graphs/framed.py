@@ -157,7 +157,8 @@ class Framed:
 
     def _list(self) -> tuple[Key, ...]:
         """The keys to prewarm."""
-        form = self._form if self._form.kind is OutputKind.DENSE else None
+        inside = self._device.heads_in_graphs and self._form.kind is OutputKind.DENSE
+        form = self._form if inside else None
         try:
             keys = keys_of(self._options.prewarm, self._buckets, self._model.positions, form)
         except ValueError as error:
