@@ -146,7 +146,8 @@ class Batch:
             raise ValueError("a batch has at least one sequence")
         lengths = [sequence.token_ids.size for sequence in sequences]
         unseen = [sequence.unseen for sequence in sequences]
-        order, slots = range(len(sequences)), sequences
+        order: Sequences[int] = range(len(sequences))
+        slots = sequences
         if len(slots) > 1:
             order = _order(lengths, unseen)
             slots = [sequences[index] for index in order]

@@ -53,7 +53,7 @@ Places = Sequence[tuple[Place, ...]]
 """Of each sequence: one a want."""
 
 
-class Single(Places):
+class Single(Sequence[tuple[Place, ...]]):
     """Places of sequences that have one want of one row, all of one form: as nearly all have."""
 
     def __init__(self, slots: Sequence[int]) -> None:

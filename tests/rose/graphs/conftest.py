@@ -140,6 +140,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def model_of() -> Callable[[str], PreTrainedModel]:
+    """The model that the folder of a family was saved of."""
+    return lambda family: FAMILIES[family]()
+
+
+@pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch, where: str) -> Load:
     """Load an engine on a device of graphs of the test's own."""
 
