@@ -18,6 +18,7 @@ import torch
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.card import ModelCard, Task
+from tulip_rose.rose.cuda import used_bytes
 from tulip_rose.rose.device import Device
 from tulip_rose.rose.digest import folder_digest
 from tulip_rose.rose.errors import LoadError
@@ -94,7 +95,7 @@ class Engine:
             else:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
-        framed, memory = None, UNPLANNED
+        framed, memory = None, _unplanned(device)
         if isinstance(device, GraphDevice) and room is not None:
             memory = room.check_all(card)
             framed = _framed(model, heads, device, options, card)
@@ -157,7 +158,7 @@ class Engine:
             if self.framed is None or graphs.on_failure == "fail":
                 raise
             log.warning("steps run without graphs: %s", error)
-            self.framed, self.memory = None, UNPLANNED
+            self.framed, self.memory = None, _unplanned(self._device)
             self._try(path)
 
     def _try(self, path: Path) -> None:
@@ -191,6 +192,11 @@ def _room(config: Config, weights: Weights, options: EngineOptions, device: Devi
     room = Room.of(config, weights, options, device.torch_device)
     room.check_any()
     return room
+
+
+def _unplanned(device: Device) -> Memory:
+    """Of a device that tells what is used of it."""
+    return Memory({}, partial(used_bytes, device.torch_device))
 
 
 def _framed(model: Model, heads: Heads, device: GraphDevice, options: EngineOptions, card: ModelCard) -> Framed:
