@@ -56,7 +56,7 @@ def load(folder: Path, here: Here, monkeypatch: pytest.MonkeyPatch, backend: str
         def kit(self, dtype: str, attention: str) -> Kit:
             return TorchKit(self.torch_device, ChosenAttention(attention, self.torch_device, here))
 
-    monkeypatch.setattr(engines, "open_device", lambda name, threads: Pretending(1))
+    monkeypatch.setattr(engines, "open_device", lambda *asked: Pretending(1))
     return Engine.load(folder, EngineOptions(dtype="bfloat16", attention_backend=backend))
 
 
