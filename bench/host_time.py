@@ -166,8 +166,9 @@ def _table(found: dict[int, dict[str, list[float]]], steps: int, rounds: int) ->
         for size, kinds in found.items()
     ]
     note = (
-        f"Microseconds of the processor a step: median of {rounds} rounds of {steps} steps (middle half of them), one thread. Texts of "
-        "8 to 127 tokens, a new batch each step, rows of 384 float32. The queue is Tulip's scheduler with its metrics."
+        f"Microseconds of the processor a step: median of {rounds} rounds of {steps} steps (middle half of them), one "
+        "thread. Texts of 8 to 127 tokens, a new batch each step, rows of 384 float32. The queue is Tulip's scheduler "
+        "with its metrics."
     )
     return note + "\n\n" + table(["sequences", "engine", "engine and queue", "at most"], rows)
 
