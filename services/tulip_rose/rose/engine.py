@@ -98,7 +98,8 @@ class Engine:
         framed, memory = None, _unplanned(device)
         if isinstance(device, GraphDevice) and room is not None:
             memory = room.check_all(card)
-            framed = _framed(model, heads, device, options, card)
+            graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
+            framed = Framed(model, heads.by_kind, device, graphs, card, kit.attention)
         engine = cls(model, heads.by_kind, device, kit, card, framed, memory)
         engine._try_both(path, options.graphs)
         # A backend may be chosen when a layer attends for the first time.
@@ -113,7 +114,7 @@ class Engine:
             TooLargeError: the batch has no room on a device with graphs; halves of it may have.
             EngineDeadError: the device can do nothing more.
         """
-        if self.framed is not None:
+        if self.framed is not None and self.framed.suits(batch):
             return LazyTensor(self.framed.launch(batch), batch.places)
         launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
         return LazyTensor(launched, batch.places)
@@ -197,12 +198,6 @@ def _room(config: Config, weights: Weights, options: EngineOptions, device: Devi
 def _unplanned(device: Device) -> Memory:
     """Of a device that tells what is used of it."""
     return Memory({}, partial(used_bytes, device.torch_device))
-
-
-def _framed(model: Model, heads: Heads, device: GraphDevice, options: EngineOptions, card: ModelCard) -> Framed:
-    """Steps of fixed sizes, the largest of which holds the longest input."""
-    graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
-    return Framed(model, heads.by_kind, device, graphs, card)
 
 
 def _card(

@@ -124,6 +124,10 @@ class CpuGraphDevice(CpuDevice):
         """See `GraphDevice`; whoever computes has it in memory of the host."""
         return tensor
 
+    def prepare(self, work: Step) -> None:
+        """See `GraphDevice`."""
+        self._stream.put(work)
+
     def run(self, step: Step) -> None:
         """See `GraphDevice`."""
         self._stream.put(step)

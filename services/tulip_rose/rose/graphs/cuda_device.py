@@ -30,12 +30,16 @@ class CudaGraphDevice(CudaDevice):
         self.enter()
         self._cuda.copy(target, source)
 
-    def run(self, step: Step) -> None:
+    def prepare(self, work: Step) -> None:
         """See `GraphDevice`."""
         self.enter()
-        self._entered.ran = True
         with torch.inference_mode():
-            self._cuda.run(step)
+            self._cuda.run(work)
+
+    def run(self, step: Step) -> None:
+        """See `GraphDevice`."""
+        self.prepare(step)
+        self._entered.ran = True
 
     def capture(self, step: Step) -> Graph:
         """See `GraphDevice`."""

@@ -64,6 +64,9 @@ class GraphDevice(Device, Protocol):
     def fetch(self, tensor: Tensor) -> Tensor:
         """Called by a step: its result in memory of the host, as it is when the stream gets there."""
 
+    def prepare(self, work: Step) -> None:
+        """Put on the stream what the host does for the next step; it is never captured."""
+
     def run(self, step: Step) -> None:
         """Put a step on the stream."""
 

@@ -12,6 +12,7 @@ from functools import partial
 
 import torch
 
+from tulip_rose.rose.backends.ahead import PlansAhead
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.errors import EngineDeadError, LoadError, RoseError, StepError, TooLargeError
@@ -27,6 +28,7 @@ from tulip_rose.rose.graphs.prewarm import blank, keys_of
 from tulip_rose.rose.graphs.ring import Ring
 from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.graphs.state import GraphState
+from tulip_rose.rose.layers.attention import Attention
 from tulip_rose.rose.layers.head import Head, Made, fetched, part_of
 from tulip_rose.rose.models.model import Model
 from tulip_rose.rose.options import GraphOptions
@@ -51,6 +53,7 @@ class Framed:
         device: GraphDevice,
         options: GraphOptions,
         card: ModelCard,
+        attention: Attention,
     ) -> None:
         """Take all memory; rows have at most the card's dimensions, and those of prewarmed graphs its form.
 
@@ -60,6 +63,7 @@ class Framed:
         self.counts = Counts()
         self._options, self._warmed, self._refused_for = options, 0, ""
         self._model, self._heads, self._device = model, heads, device
+        self._ahead = attention if isinstance(attention, PlansAhead) else None
         try:
             self._buckets = buckets = Buckets(options.multiple, options.slots, options.most_tokens)
             self.book = Book[Key](options.most)
@@ -86,6 +90,10 @@ class Framed:
         return GraphState(
             held=len(self._graphs), warmed=self._warmed, to_warm=len(self._to_warm), **asdict(self.counts)
         )
+
+    def suits(self, batch: Batch) -> bool:
+        """Whether the attention can be that of a step over static buffers; else the batch takes one without."""
+        return self._ahead is None or self._ahead.suits(batch.ragged)
 
     def prewarm(self, progress: Progress) -> None:
         """Capture the graphs of the list, and say after each how many of how many are done.
@@ -175,6 +183,8 @@ class Framed:
         frame = self._arena.frame(key) if held is None else held[0]
         tray = slot.tray(key, frame, keep=held is not None)
         tray.write(batch)
+        if self._ahead is not None:
+            self._device.prepare(partial(self._ahead.plan_ahead, tray.starts))
         self._device.copy(frame.given, tray.given)
         self._do(key, frame, run)
         rows = tray.rows

@@ -36,7 +36,8 @@ def _now(ragged: Ragged, longest: int) -> Ragged:
     """The sequences that the tensors hold by now; the pads, where they are longer than any may be, as several."""
     starts = ragged.starts.numpy()
     lengths = np.diff(starts)
-    seen = lengths if ragged.seen is None else ragged.seen.numpy()
+    known = lengths if ragged.partly is None else ragged.partly
+    seen = known if ragged.seen is None else ragged.seen.numpy()
     there = lengths > 0
     found = zip(starts[:-1][there].tolist(), lengths[there].tolist(), seen[there].tolist(), strict=True)
     pieces = list(_pieces(found, longest))
