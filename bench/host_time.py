@@ -34,6 +34,13 @@ from bench.record import Spread, surroundings, table, write
 _SIZES = (1, 2, 8, 16, 32, 64)
 _AIMS_US = {1: 60.0, 64: 150.0}
 _DIMENSIONS, _VOCABULARY, _LONGEST, _SEED = 384, 1000, 128, 7
+_CONFIG = {
+    "vocab_size": _VOCABULARY,
+    "hidden_size": _DIMENSIONS,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 6,
+    "intermediate_size": 64,
+}
 _SHOWN = 14
 """Functions of a profile."""
 
@@ -79,8 +86,7 @@ def _options() -> argparse.Namespace:
 
 def _engine(folder: Path) -> Engine:
     """A model as small as can be with rows as wide as those of MiniLM, its graphs captured."""
-    config = BertConfig(_VOCABULARY, _DIMENSIONS, 1, 6, 64)
-    BertModel(config).save_pretrained(folder)
+    BertModel(BertConfig(**_CONFIG)).save_pretrained(folder)
     device = NullDevice()
     opened, engine_module.open_device = engine_module.open_device, lambda *_: device
     try:

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tulip_rose.rose.batch import Batch
@@ -24,10 +23,9 @@ def part_of(count: int, width: int, seed: int, *, ragged: bool) -> Part:
     return Part(rng.integers(0, 255, starts[-1], np.uint8), finite, starts)
 
 
-@pytest.mark.parametrize("ragged", [True, False])
-@given(asked)
+@given(asked, st.booleans())
 def test_what_sequences_are_given_is_what_each_finds_by_itself(
-    wants: list[list[tuple[int, int]]], *, ragged: bool
+    wants: list[list[tuple[int, int]]], ragged: bool
 ) -> None:
     batch = Batch.pack(
         [

@@ -18,6 +18,14 @@ from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 
 DEADLINE_S = 30.0
 GRAPHS = GraphOptions(multiple=16, slots=(2, 8, 16), most_tokens=128, most=4)
+CONFIG = {
+    "vocab_size": 60,
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": 128,
+}
 STICKY = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 Request = Callable[..., pb.EmbedRequest]
 
@@ -31,7 +39,7 @@ def cuda() -> FakeCuda:
 def engine(cuda: FakeCuda, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     torch.manual_seed(3)
     folder = tmp_path / "model"
-    BertModel(BertConfig(60, 32, 1, 4, 48, max_position_embeddings=128)).save_pretrained(folder)
+    BertModel(BertConfig(**CONFIG)).save_pretrained(folder)
     monkeypatch.setattr(engine_module, "open_device", lambda *asked: FakeGraphDevice(cuda))
     return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, graphs=GRAPHS))
 

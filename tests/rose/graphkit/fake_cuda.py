@@ -16,6 +16,8 @@ from tulip_rose.rose.layers.kit import Kit, TorchKit
 
 T = TypeVar("T")
 HERE = Here((9, 0), None, None, compiles=False)
+POLLS = 3
+"""So often a mark is not passed yet for those who poll it."""
 
 
 class FakeCuda(Cuda):
@@ -30,6 +32,8 @@ class FakeCuda(Cuda):
         """Raised by the end of a capture that failed."""
         self.captures: list[tuple[Any, Any]] = []
         """Stream and pool of each."""
+        self.stalled = False
+        """Whether polling a mark never finds it passed."""
         self._current = local()
         self._pools = 0
 
@@ -114,11 +118,14 @@ class FakeCuda(Cuda):
 
 class FakeMark:
     def __init__(self, cuda: FakeCuda, stream: Stream) -> None:
-        self._cuda, self._stream, self._passed = cuda, stream, False
+        self._cuda, self._stream, self._passed, self._polls = cuda, stream, False, 0
         stream.put(self._pass)
 
     def query(self) -> bool:
         self._cuda._ask("query")
+        self._polls += 1
+        if self._polls > POLLS and not self._cuda.stalled:
+            self._stream.reach(lambda: self._passed, None)
         return self._passed
 
     def synchronize(self) -> None:

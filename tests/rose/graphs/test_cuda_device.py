@@ -203,6 +203,7 @@ def test_a_device_that_fails_while_a_step_is_waited_for_ends_the_engine(
 
 def test_a_wait_with_a_limit_ends_with_it(cuda: FakeCuda, engine: Engine, texts_of: Any) -> None:
     flight = engine.step(Batch.pack([Sequence.whole(texts_of([5])[0], engine.card.form())]))
+    cuda.stalled = True
     with pytest.raises(TimeoutError, match=r"a step is not done after 0\.01 s"):
         flight.wait(0.01)
     assert flight.wait().array().shape == (1, 32)

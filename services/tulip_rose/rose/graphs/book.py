@@ -43,7 +43,9 @@ class Decision(Generic[K]):
     evict: K | None = None
 
 
-_SPLIT, _REPLAY, _EAGER = (Decision[Any](run) for run in (Run.SPLIT, Run.REPLAY, Run.EAGER))
+_SPLIT: Decision[Any] = Decision(Run.SPLIT)
+_REPLAY: Decision[Any] = Decision(Run.REPLAY)
+_EAGER: Decision[Any] = Decision(Run.EAGER)
 
 
 @dataclass(slots=True)
