@@ -90,7 +90,8 @@ def _engine(folder: Path) -> Engine:
     device = NullDevice()
     opened, engine_module.open_device = engine_module.open_device, lambda *_: device
     try:
-        engine = Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, graphs=GraphOptions(most=64)))
+        options = EngineOptions(device=GRAPHS_ON_CPU, pooling="mean", graphs=GraphOptions(most=64))
+        engine = Engine.load(folder, options)
     finally:
         engine_module.open_device = opened
     device.off = True

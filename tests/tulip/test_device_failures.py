@@ -41,7 +41,7 @@ def engine(cuda: FakeCuda, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> E
     folder = tmp_path / "model"
     BertModel(BertConfig(**CONFIG)).save_pretrained(folder)
     monkeypatch.setattr(engine_module, "open_device", lambda *asked: FakeGraphDevice(cuda))
-    return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, graphs=GRAPHS))
+    return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, pooling="mean", graphs=GRAPHS))
 
 
 def room_for(cuda: FakeCuda, rows: int) -> None:
