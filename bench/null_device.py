@@ -32,6 +32,10 @@ class NullDevice(CpuGraphDevice):
         super().__init__(1)
         self.off = False
 
+    def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
+        """See `GraphDevice`; ones, so that rows which nobody makes count as finite."""
+        return torch.ones(count, dtype=dtype)
+
     def copy(self, target: Tensor, source: Tensor) -> None:
         """See `GraphDevice`."""
         if not self.off:

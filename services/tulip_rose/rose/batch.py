@@ -189,7 +189,8 @@ def _joined(arrays: list[NDArray[Any]]) -> NDArray[np.int64]:
 def _positions(tokens: int, begins: NDArray[np.int32], lengths: list[int]) -> NDArray[np.int64]:
     positions = np.arange(tokens)
     if len(lengths) > 1:
-        positions -= np.repeat(begins, lengths)
+        # Of one type, so that nothing is cast on the way.
+        positions -= np.repeat(begins.astype(np.int64), lengths)
     return positions
 
 
