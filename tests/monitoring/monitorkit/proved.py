@@ -18,9 +18,13 @@ BY_PROCESSES = {
     "cold": {"TrellisWarmupStuck"},
 }
 """What must come."""
-FOLLOWS = {"full": {"TrellisErrorsFast", "TrellisErrorsSlow", "TrellisNoReadyEngine", "TrellisWarmupStuck"}}
+FOLLOWS = {
+    "full": {"TrellisErrorsFast", "TrellisErrorsSlow", "TrellisNoReadyEngine", "TrellisWarmupStuck"},
+    "uneven": {"TrellisSlowAnswers"},
+}
 """What may come besides: an engine that is stuck is not ready either, so its callers get 503; and when it has been so
-for longer than a warm-up may take, the alert about warm-ups takes over."""
+for longer than a warm-up may take, the alert about warm-ups takes over. On a machine that is short of time, answers of
+the one model that gives any are late."""
 
 ON_A_CLUSTER = {"m": {"TrellisRestarts"}, "d": {"TrellisDownloadStalled"}, "n": {"TrellisNoReadyEngine"}}
 WITHOUT_AN_API_SERVER = {"m": {"TrellisEnginesUnknown"}, "": {"TrellisOperatorFailing"}}
