@@ -10,8 +10,9 @@ _HEAD = """\
 <!-- Written by `make dashboards` from helm/monitoring: change that, not this. -->
 
 Four Grafana dashboards come with the chart (`dashboards.enabled`). The pictures are drawn from the data of a real
-Prometheus that scraped a gateway, an engine, an operator and a download under a mixed load on two cores, with some
-requests that are refused: `make pictures` makes that run and draws them again. From a Prometheus of your own:
+Prometheus that scraped a gateway, an engine, an operator and a stalled download for two and a half minutes, under a
+mixed load with some wrong requests, on two busy cores: `make pictures` makes that run and draws them again. Of a
+Prometheus of your own:
 
 ```sh
 python -m helm.monitoring.pictures --prometheus http://localhost:9090 --to /tmp/pictures --minutes 60
