@@ -210,6 +210,7 @@ async def test_every_metric_is_there_at_zero_from_the_start(serving, metric_fami
             "calls", "rejected_calls", "queue_seconds", "sequences", "dropped_sequences", "nonfinite_rows", "tokens",
             "batch_tokens", "batch_sequences", "forward_seconds", "step_failures", "queued_tokens", "queued_sequences",
             "in_flight_tokens", "up", "draining", "info", "memory_planned_bytes", "memory_used_bytes",
+            "capacity_tokens_per_second",
         }  # fmt: skip
         alive = {"trellis_engine_up", "trellis_engine_info"}
         for family in (found[f"trellis_engine_{name}"] for name in ours):

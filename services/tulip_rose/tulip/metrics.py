@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.plan.memory import DEVICE_PARTS, RING, Memory
 from tulip_rose.sequence import Embedded, Sequence
+from tulip_rose.tulip.capacity import Capacity
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
 from tulip_rose.tulip.status import CODES
 
@@ -67,6 +68,11 @@ class Metrics:
         self._batch_tokens.observe(tokens)
         self._batch_sequences.observe(sequences)
 
+    def computed(self, tokens: int, busy_s: float) -> None:
+        """A batch has come back, and had the device for so long."""
+        self.forward_seconds.observe(busy_s)
+        self._capacity.settled(tokens, busy_s)
+
     def settled(self, sequences: Run[Sequence]) -> None:
         """Sequences have their outcomes: of a batch, or of those that left the queue without one."""
         embedded = late = 0
@@ -104,6 +110,10 @@ class Metrics:
         self._batch_sequences = self._histogram("batch_sequences", "Sequences in a batch", _SEQUENCES)
         self.forward_seconds = self._histogram("forward_seconds", "From launch to result, a batch", _SECONDS)
         self.step_failures = self._counter("step_failures", "Batches that the engine failed on")
+        self._capacity = Capacity()
+        self._gauge(
+            "capacity_tokens_per_second", "Tokens a second while a batch is under way, lately; 0 before the first one"
+        ).set_function(self._capacity.tokens_per_second)
 
     def _watch_state(self) -> None:
         self._queued_tokens = self._gauge("queued_tokens", "Tokens that wait for the device")

@@ -104,15 +104,16 @@ class Queue:
         with self._changed:
             self._scheduler.settle(sequences)
         self._deliver(sequences)
-        self._measure(sequences[0].outcome)
+        self._measure(sequences)
 
     def _idle(self) -> bool:
         return not len(self._scheduler) and self._closed is None
 
-    def _measure(self, outcome: Embedded | Exception | None) -> None:
+    def _measure(self, sequences: Run[Sequence]) -> None:
         """One sequence speaks for its batch: all of it came back together."""
+        outcome = sequences[0].outcome
         if isinstance(outcome, Embedded):
-            self._metrics.forward_seconds.observe(outcome.forward_s)
+            self._metrics.computed(sum(sequence.tokens for sequence in sequences), outcome.forward_s)
         else:
             self._metrics.step_failures.inc()
 
