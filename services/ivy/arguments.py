@@ -129,6 +129,14 @@ def _add_limits(serve: argparse.ArgumentParser) -> None:
         "Tokens of requests under way before others are refused with 429; 0 takes what the ready engines can queue.",
         **count,
     )
+    _add_number(
+        serve,
+        "--hold-seconds",
+        "hold_s",
+        "While there is no engine, be ready and let requests wait for one this long: for models that are scaled from "
+        "zero. 0 refuses them with 503.",
+    )
+    _add(serve, "--max-held-tokens", "Tokens of requests that wait so, before others are refused with 429.", **count)
     _add(serve, "--max-body-bytes", "Longest body.", **count)
     _add(serve, "--max-inputs", "Inputs that one request may have.", **count)
     _add(serve, "--chunk-tokens", "Tokens of one call to an engine; 0 takes one batch of the engine.", **count)

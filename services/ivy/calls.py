@@ -4,13 +4,12 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from trellis_wire.v1 import embedding_pb2 as pb
 
 from ivy.chunks import MAX_ROWS, Chunk, split
 from ivy.client.card import Card
-from ivy.client.engines import Engines
 from ivy.timing import Timing
 
 CALLS_PER_ENGINE = 2
@@ -32,10 +31,18 @@ class Call(Generic[_Read]):
     """May raise: then the chunks that are under way are given up."""
 
 
+class Asked(Protocol):
+    """What answers a chunk."""
+
+    async def embed(self, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
+        """Embed one chunk."""
+        ...
+
+
 class Calls:
     """Asks engines for all sequences of a request."""
 
-    def __init__(self, engines: Engines, chunk_tokens: int) -> None:
+    def __init__(self, engines: Asked, chunk_tokens: int) -> None:
         self._engines = engines
         self._chunk_tokens = chunk_tokens
 

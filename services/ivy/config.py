@@ -106,6 +106,10 @@ class Config:
     """From the first byte to the last vector."""
     retry_budget_percent: float = 10.0
     """Calls to engines, in percent, that may be asked again elsewhere."""
+    hold_s: float = 0.0
+    """How long a request may wait while there is no engine; 0: it is refused at once."""
+    max_held_tokens: int = 100_000
+    """Tokens of the requests that wait so."""
     slow_start_s: float = 10.0
     """How long a new or returned engine takes to get its full share; 0: it has it at once."""
     tokenizer_threads: int = 2
@@ -121,6 +125,7 @@ class Config:
         """Refuse values that no flag could mean."""
         for flag, count, least in (
             ("--max-queued-tokens", self.max_queued_tokens, 0),
+            ("--max-held-tokens", self.max_held_tokens, 1),
             ("--max-body-bytes", self.max_body_bytes, 1024),
             ("--max-inputs", self.max_inputs, 1),
             ("--chunk-tokens", self.chunk_tokens, 0),
@@ -131,6 +136,7 @@ class Config:
         for flag, value, most in (
             ("--request-timeout-seconds", self.request_timeout_s, 86400.0),
             ("--retry-budget-percent", self.retry_budget_percent, 100.0),
+            ("--hold-seconds", self.hold_s, 86400.0),
             ("--slow-start-seconds", self.slow_start_s, 3600.0),
             ("--drain-delay-seconds", self.drain_delay_s, 86400.0),
             ("--drain-timeout-seconds", self.drain_timeout_s, 86400.0),

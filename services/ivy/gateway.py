@@ -15,6 +15,7 @@ from ivy.cluster.api import SliceApi
 from ivy.cluster.follower import Follower
 from ivy.config import Config
 from ivy.errors import leaves
+from ivy.hold import Hold
 from ivy.keys import Keyring
 from ivy.late import Late
 from ivy.late_files import read_late
@@ -53,6 +54,7 @@ class Gateway:
     engines: Engines
     pool: TokenizerPool
     life: Life
+    hold: Hold
     discovery: Discovery
     """Tells `engines` which ones there are."""
 
@@ -76,20 +78,21 @@ def build(config: Config) -> Gateway:
     metrics = Metrics(PATHS, sorted(statuses))
     metrics.tokenizes(pool.tokenizer.fallback)
     engines = Engines(config, metrics)
+    hold = Hold(config, engines, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()
     facts = facts_for(config.model)
     late = Late.of(late_file, tokenizer, config.model)
-    service = EmbeddingService(config, prompts, facts, late, pool, engines, admission, metrics)
+    service = EmbeddingService(config, prompts, facts, late, pool, hold, admission, metrics)
     model = scoring_model_of(config.model, config.embedding.scoring, prompts, pool)
-    scoring = ScoringService(config, model, ByVectors(service), engines, admission, metrics)
+    scoring = ScoringService(config, model, ByVectors(service), hold, admission, metrics)
     described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))
-    parts = Parts(config, service, Tokens(pool, prompts), scoring, engines, admission, life, metrics, described)
+    parts = Parts(config, service, Tokens(pool, prompts), scoring, engines, hold, admission, life, metrics, described)
     around = Around(ROUTES, Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))
     metrics.requests_in_flight.set_function(lambda: float(life.under_way))
     app = web.Application(middlewares=[around.middleware()])
     app.add_routes(handlers(parts))
-    return Gateway(app, engines, pool, life, _discovery(config, engines, metrics))
+    return Gateway(app, engines, pool, life, hold, _discovery(config, engines, metrics))
 
 
 def _discovery(config: Config, engines: Engines, metrics: Metrics) -> Discovery:

@@ -5,6 +5,7 @@ Only engines come and go: their labels do so with them.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import grpc
 from prometheus_client import (
@@ -30,6 +31,18 @@ SIZES = (512, 8192)
 
 _PREFIX = "trellis_gateway_"
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+
+
+class Held(StrEnum):
+    """How a wait for an engine ended."""
+
+    SERVED = "served"
+    EXPIRED = "expired"
+    REFUSED = "refused"
+    """Before it began: there was no room."""
+    LEFT = "left"
+    """The caller hung up, or this gateway stops."""
+
 
 FAILURES = ("unreachable", "refused", "status", "expired", "error_event", "garbage", "stalled", "slow")
 """Why the set of engines could not be renewed, or the watch of it broke."""
@@ -87,6 +100,10 @@ class Metrics:
             "rejections", "Requests refused for lack of room, by what there was none of.", "room"
         )
         self.rejections = {room: rejections.labels(room) for room in ("tokens", "bytes")}
+        holds = self._counter(
+            "held_requests_ended", "Requests that waited for an engine or found no room to, by how it ended.", "outcome"
+        )
+        self.holds = {outcome: holds.labels(outcome) for outcome in Held}
         errors = self._counter("engine_errors", "Calls to engines that failed, by gRPC code.", "code")
         self.engine_errors = {code.name: errors.labels(code.name) for code in grpc.StatusCode}
         self._endpoint_tokens = self._counter("endpoint_tokens", "Tokens that an engine embedded.", "endpoint")
@@ -152,6 +169,14 @@ class Metrics:
             "in_flight_tokens", "Tokens of accepted requests that are not answered yet."
         )
         self.in_flight_bytes = self._gauge("in_flight_body_bytes", "Bytes of bodies held for requests under way.")
+        self.asleep = self._gauge(
+            "asleep",
+            "1 while there is no engine because nobody asks: a request would wait for one to come.",
+        )
+        self.held_requests = self._gauge("held_requests", "Requests that wait while there is no engine.")
+        self.held_tokens = self._gauge(
+            "held_tokens", "About how many tokens wait while there is no engine, or left unanswered in the last minute."
+        )
         self._up = self._gauge("endpoint_up", "Whether an engine is ready.", "endpoint")
         self._outstanding = self._gauge("endpoint_outstanding_tokens", "Tokens sent and not yet answered.", "endpoint")
 

@@ -75,5 +75,6 @@ async def _drain(gateway: Gateway, site: web.TCPSite, config: Config) -> None:
     _log.info("draining", extra={"fields": {"under_way": gateway.life.under_way}})
     await asyncio.sleep(config.drain_delay_s)
     await site.stop()
+    gateway.hold.close()
     if not await gateway.life.idle(config.drain_timeout_s):
         _log.error("gave up on requests", extra={"fields": {"under_way": gateway.life.under_way}})

@@ -1,5 +1,6 @@
 """`EmbeddingService`: the road of one request, from what was asked to vectors. Knows no HTTP and no JSON."""
 
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -9,13 +10,11 @@ from ivy.api.request import DocumentsRequest, EmbeddingsRequest, Form
 from ivy.calls import Calls
 from ivy.checks import check_form, check_ids
 from ivy.client.card import Card
-from ivy.client.engines import Engines
 from ivy.config import Config
 from ivy.dense import Dense
 from ivy.documents import Documents, about_documents
-from ivy.door import RETRY_UNKNOWN_S
-from ivy.errors import NoEngine
 from ivy.found import Embedded, Found
+from ivy.hold import Hold
 from ivy.inputs import Inputs, estimate
 from ivy.late import Late
 from ivy.metrics import Metrics
@@ -37,7 +36,7 @@ class EmbeddingService:
         facts: ModelFacts,
         late: Late,
         pool: TokenizerPool,
-        engines: Engines,
+        hold: Hold,
         admission: Admission,
         metrics: Metrics,
     ) -> None:
@@ -47,8 +46,8 @@ class EmbeddingService:
         rules = config.embedding
         self._inputs = Inputs(pool, rules.truncation, config.max_inputs, include_prompt=facts.include_prompt)
         self._documents = Documents(pool, self._inputs, facts, rules)
-        self._engines = engines
-        calls = Calls(engines, config.chunk_tokens)
+        self._hold = hold
+        calls = Calls(hold, config.chunk_tokens)
         self._dense = Dense(calls)
         self._late = late
         self._several = Several(calls, late)
@@ -68,7 +67,8 @@ class EmbeddingService:
             grpc.RpcError: an engine failed.
         """
         prompt = self._prompt(request.model, request.input_type, request.prompt_name)
-        cards = self._cards(request.form)
+        truncation = self._inputs.truncation_of(request)
+        cards = await self._cards(request.form, lambda: estimate(request, prompt, sys.maxsize, truncation), deadline)
         card = cards[0]
         check_ids(request, card)
         form = request.form
@@ -102,29 +102,29 @@ class EmbeddingService:
             grpc.RpcError: an engine failed.
         """
         prompt = self._prompt(request.model, request.input_type, None)
-        cards = self._cards(request.form)
+        about = about_documents(request, prompt)
+        cards = await self._cards(request.form, lambda: about, deadline)
         self._documents.check(cards[0])
         make = partial(self._documents.pieces, request, prompt, cards[0])
 
         async def found(pieces: Pieces) -> Found:
             return Found(await self._dense.vectors(pieces, request.form, cards, timing, deadline))
 
-        return await self._rows(about_documents(request, prompt), make, found, cards, timing)
+        return await self._rows(about, make, found, cards, timing)
 
     def _prompt(self, model: str | None, input_type: str | None, prompt_name: str | None) -> str:
         role = model_and_role(model, self._config.served_names)[1] if model is not None else None
         return self._prompts.chosen(input_type, prompt_name, role)
 
-    def _cards(self, form: Form) -> list[Card]:
+    async def _cards(self, form: Form, about: Callable[[], int], deadline: float) -> list[Card]:
         """The engines that may be asked.
 
         Raises:
-            NoEngine: none is ready.
+            NoEngine: none is ready, and none became so while the request was held.
+            Overloaded: too many are held.
             BadRequest: their model gives no vectors, or none of this size.
         """
-        cards = self._engines.cards()
-        if not cards:
-            raise NoEngine("no engine is ready to answer", retry_after_s=RETRY_UNKNOWN_S)
+        cards = await self._hold.cards(about, deadline)
         check_form(form, cards[0])
         return cards
 

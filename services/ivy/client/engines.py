@@ -45,6 +45,9 @@ class Engines:
         self._random = random or Random()  # noqa: S311 (spreads load, keeps no secret)
         self._clock: Callable[[], float] = time.monotonic
         self._members: dict[_Key, Member] = {}
+        self._told: Callable[[], None] = lambda: None
+        self.is_told = False
+        """Whether the set has been told at all: until then, that there is none means nothing."""
         self.leaving: set[asyncio.Task[None]] = set()
         """Engines that are not in the set any more and still answer."""
 
@@ -52,6 +55,10 @@ class Engines:
     def endpoints(self) -> list[Endpoint]:
         """What is known of each engine of the set."""
         return [member.endpoint for member in self._members.values()]
+
+    def on_change(self, told: Callable[[], None]) -> None:
+        """Let `told` be called whenever an engine may have become one that can be asked, or has ceased to be."""
+        self._told = told
 
     def replace(self, targets: Collection[Target]) -> None:
         """Make `targets` the whole set, at once. Nothing new is sent to an engine that is not in it any more."""
@@ -63,6 +70,7 @@ class Engines:
             if key not in self._members:
                 self._members[key] = self._added(target)
             self._members[key].endpoint.stand(target.standing, self._clock())
+        self.is_told = True
         self._changed()
 
     async def close(self) -> None:
@@ -158,3 +166,4 @@ class Engines:
 
     def _changed(self) -> None:
         self._digest = pinned(self._wanted, self._digest, self.endpoints)
+        self._told()

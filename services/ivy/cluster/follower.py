@@ -58,7 +58,7 @@ class Follower:
         self._pace = pace
         self._random = random or Random()  # noqa: S311 (spreads load, keeps no secret)
         self._slices: dict[str, Slice] = {}
-        self._known: frozenset[Backend] = frozenset()
+        self._known: frozenset[Backend] | None = None
         self._failures = 0
         self._complaint = ""
         self._heard = time.monotonic()
@@ -141,7 +141,7 @@ class Follower:
     def _complain(self, text: str) -> None:
         """Say a trouble once, not each time that it is met."""
         if text != self._complaint:
-            _log.warning("the engines' addresses cannot be read, %d known ones stay: %s", len(self._known), text)
+            _log.warning("the engines' addresses cannot be read, %d known ones stay: %s", len(self._known or ()), text)
         self._complaint = text
 
     def _pause_s(self) -> float:

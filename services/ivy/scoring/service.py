@@ -14,10 +14,10 @@ from ivy.calls import Call, Calls
 from ivy.checks import routes_of
 from ivy.chunks import Chunk, merge
 from ivy.client.card import Card
-from ivy.client.engines import Engines
 from ivy.config import Config
-from ivy.door import RETRY_UNKNOWN_S
-from ivy.errors import BadRequest, EngineFailed, NoEngine
+from ivy.errors import BadRequest, EngineFailed
+from ivy.hold import Hold
+from ivy.inputs import about
 from ivy.metrics import Metrics
 from ivy.prompts import model_and_role
 from ivy.scoring.by_vectors import ByVectors
@@ -49,15 +49,15 @@ class ScoringService:
         config: Config,
         model: ScoringModel | None,
         by_vectors: ByVectors,
-        engines: Engines,
+        hold: Hold,
         admission: Admission,
         metrics: Metrics,
     ) -> None:
         self._config = config
         self._model = model
         self._by_vectors = by_vectors
-        self._engines = engines
-        self._calls = Calls(engines, config.chunk_tokens)
+        self._hold = hold
+        self._calls = Calls(hold, config.chunk_tokens)
         self._admission = admission
         self._metrics = metrics
 
@@ -75,9 +75,7 @@ class ScoringService:
         """
         if request.model is not None:
             model_and_role(request.model, self._config.served_names)
-        cards = self._engines.cards()
-        if not cards:
-            raise NoEngine("no engine is ready to answer", retry_after_s=RETRY_UNKNOWN_S)
+        cards = await self._hold.cards(lambda: _about(request), deadline)
         if cards[0].task == "score":
             return await self._by_model(request, cards, timing, deadline)
         if request.wants_labels:
@@ -104,9 +102,9 @@ class ScoringService:
         places = {pair: place for place, pair in enumerate(pairs)}
         order = [places[pair] for pair in request.pairs]
         cut = Cut(card.max_input_tokens, self._truncation(request), request.document_tokens)
-        about = sum(min(model.reader.about(pair), cut.limit) for pair in pairs)
+        estimated = sum(min(model.reader.about(pair), cut.limit) for pair in pairs)
         bound = self._config.max_queued_tokens or sum(each.max_queued_tokens for each in cards)
-        with self._admission.lease(about, bound) as lease:
+        with self._admission.lease(estimated, bound) as lease:
             began = time.perf_counter()
             read = await model.reader.read(pairs, cut, _names(request, pairs))
             timing.tokenize_s = time.perf_counter() - began
@@ -158,6 +156,11 @@ def rows_of(chunk: Chunk, asked: pb.EmbedRequest, answer: pb.EmbedResponse, labe
         return unpack_rows(answer.rows, len(chunk.inputs), asked.vector_type, labels)
     except PackingError as error:
         raise EngineFailed from error
+
+
+def _about(request: PairsRequest) -> int:
+    """About how many tokens the pairs have, before a model is known."""
+    return sum(about(text, "") for pair in request.pairs for text in pair if text)
 
 
 def _instead(card: Card) -> str:

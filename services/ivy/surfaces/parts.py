@@ -14,6 +14,7 @@ from ivy.admission import Admission
 from ivy.body import read_body
 from ivy.client.engines import Engines
 from ivy.config import Config
+from ivy.hold import Hold
 from ivy.life import Life
 from ivy.metrics import Metrics
 from ivy.scoring.service import ScoringService
@@ -35,6 +36,7 @@ class Parts:
     tokens: Tokens
     scoring: ScoringService
     engines: Engines
+    hold: Hold
     admission: Admission
     life: Life
     metrics: Metrics

@@ -16,10 +16,10 @@ async def healthz(_: Parts, __: web.Request) -> web.Response:
 
 
 async def readyz(parts: Parts, _: web.Request) -> web.Response:
-    """Say whether requests can be answered."""
+    """Say whether requests can be answered, if only by letting them wait for an engine that starts for them."""
     if parts.life.draining:
         raise NoEngine("this gateway is draining", retry_after_s=RETRY_UNKNOWN_S)
-    if not parts.engines.cards():
+    if not parts.engines.cards() and not parts.hold.takes():
         raise NoEngine("no engine is ready", retry_after_s=RETRY_UNKNOWN_S)
     return json_of({"status": "ready"})
 
@@ -53,7 +53,7 @@ SURFACE = Surface(
             "GET",
             "/readyz",
             readyz,
-            openapi.open_get("Say whether an engine is ready.", _STATE, (503,)),
+            openapi.open_get("Say whether requests can be answered.", _STATE, (503,)),
             is_open=True,
         ),
         Route(
