@@ -1,0 +1,1 @@
+"""How many engines a model needs: the formula, and the same as a question to Prometheus. Pure."""

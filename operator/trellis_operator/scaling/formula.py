@@ -1,0 +1,67 @@
+"""How many engines the work in sight needs. Pure: knows no cluster, no clock and no query.
+
+Two demands, and the larger one counts. Tokens arrive at a rate, of which an engine takes its capacity at the asked
+utilization; and tokens that wait need so many engines that each has no more than its share of them. The rate keeps
+engines from running into a queue, the queue corrects a capacity that was measured at another mix of lengths, and it
+is all that is known before anything was measured.
+"""
+
+import math
+from dataclasses import dataclass
+
+TOLERANCE = 0.1
+"""Of Kubernetes' autoscaler: a need that is this near to what is there moves nothing."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is seen of one model.
+
+    Attributes:
+        waiting_tokens: in the queues of its engines, and held by its gateways while there is no engine.
+        tokens_per_second: that its engines take from their queues.
+        capacity_tokens_per_second: of one engine while it is busy; 0 where none was measured.
+    """
+
+    waiting_tokens: float
+    tokens_per_second: float
+    capacity_tokens_per_second: float
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is asked for.
+
+    Attributes:
+        waiting_tokens: of one engine.
+        utilization: the part of its time in which an engine should be busy, above 0 and at most 1.
+        min_replicas: the fewest engines.
+        max_replicas: the most.
+    """
+
+    waiting_tokens: float
+    utilization: float
+    min_replicas: int
+    max_replicas: int
+
+
+def need(demand: Demand, targets: Targets) -> float:
+    """Engines that the demand needs, as a number that is not rounded; 0 where nobody asks."""
+    return max(_by_rate(demand, targets), demand.waiting_tokens / targets.waiting_tokens)
+
+
+def replicas(needed: float, current: int, targets: Targets) -> int:
+    """Engines that there should be, as Kubernetes' autoscaler makes them of a need.
+
+    From zero any need at all starts one. A need within the tolerance of what is there changes nothing, so that a
+    demand between two numbers does not add and take away an engine for ever.
+    """
+    settled = current > 0 and needed > 0 and abs(needed / current - 1) <= TOLERANCE
+    wanted = current if settled else math.ceil(needed)
+    return min(max(wanted, targets.min_replicas), targets.max_replicas)
+
+
+def _by_rate(demand: Demand, targets: Targets) -> float:
+    if not demand.capacity_tokens_per_second:
+        return 0.0
+    return demand.tokens_per_second / (demand.capacity_tokens_per_second * targets.utilization)

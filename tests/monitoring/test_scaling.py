@@ -1,0 +1,175 @@
+"""What KEDA asks Prometheus gives the number of the formula: on made-up series, and on those of real programs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from e2ekit.prometheus import Prometheus, promtool
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from monitorkit.programs import NAMESPACE, model
+from roadkit.waiting import until
+from trellis_operator.scaling.formula import Demand, Targets, need
+from trellis_operator.scaling.promql import need_query
+
+WINDOW_S = 60
+STEP_S = 10
+TARGETS = Targets(waiting_tokens=1234567, utilization=0.7, min_replicas=0, max_replicas=9)
+OWN = 'namespace="s",embedding_model="m"'
+_STEPS = 60
+
+Series = dict[str, str]
+
+
+def of(name: str, pod: str, values: float | str, labels: str = OWN, more: str = "") -> Series:
+    """One series: a number that stays, or what promtool's notation says."""
+    line = values if isinstance(values, str) else f"{values!r}x{_STEPS}"
+    return {f'trellis_{name}{{{labels},pod="{pod}"{more}}}': line}
+
+
+def gateway(held: float = 0.0, pod: str = "g-0") -> Series:
+    return of("gateway_held_tokens", pod, held)
+
+
+def engine(pod: str, queued: float, per_step: float, capacity: float) -> Series:
+    """An engine as it is scraped, and a gateway that sees it."""
+    return (
+        of("engine_queued_tokens", pod, queued)
+        | of("engine_tokens_total", pod, f"0+{per_step!r}x{_STEPS}")
+        | of("engine_capacity_tokens_per_second", pod, capacity)
+        | of("engine_up", pod, 1.0)
+        | of("gateway_endpoint_up", "g-0", 1.0, more=f',endpoint="{pod}"')
+    )
+
+
+def asked(*, targets: Targets = TARGETS) -> str:
+    return need_query("s", "m", targets, WINDOW_S)
+
+
+def judge(folder: Path, series: Series, expression: str, expected: float) -> None:
+    """Let the real engine of Prometheus evaluate an expression after ten minutes."""
+    trial = {
+        "interval": f"{STEP_S}s",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "promql_expr_test": [
+            {"expr": expression, "eval_time": "5m", "exp_samples": [{"labels": "{}", "value": expected}]}
+        ],
+    }
+    path = folder / "trial.yaml"
+    path.write_text(yaml.safe_dump({"rule_files": [], "evaluation_interval": "10s", "tests": [trial]}))
+    promtool("test", "rules", path)
+
+
+def is_near(value: float) -> str:
+    """1 where the need is `value`, as far as floats tell."""
+    return f"abs(({asked()}) - {value!r}) <= bool {1e-9 * max(1.0, value)!r}"
+
+
+CASES: dict[str, tuple[Series, Demand]] = {
+    "nobody asks and nothing is there": (gateway(), Demand(0, 0, 0)),
+    "a gateway holds a request": (gateway(300.0), Demand(300, 0, 0)),
+    "two gateways hold": (gateway(300.0) | gateway(50.0, "g-1"), Demand(350, 0, 0)),
+    "an engine that nobody has used": (gateway() | engine("e-0", 0.0, 0.0, 0.0), Demand(0, 0, 0)),
+    "the rate tells": (gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0), Demand(5, 9000, 10_000)),
+    "the queue tells": (gateway() | engine("e-0", 9e6, 90_000.0, 10_000.0), Demand(9e6, 9000, 10_000)),
+    "two engines of two speeds": (
+        gateway() | engine("e-0", 10.0, 90_000.0, 10_000.0) | engine("e-1", 20.0, 30_000.0, 20_000.0),
+        Demand(30, 12_000, 15_000),
+    ),
+    "a new engine was not measured yet": (
+        gateway() | engine("e-0", 0.0, 90_000.0, 10_000.0) | engine("e-1", 0.0, 0.0, 0.0),
+        Demand(0, 9000, 10_000),
+    ),
+    "small batches are slow, and the best of the hour counts": (
+        gateway()
+        | engine("e-0", 0.0, 90_000.0, 1.0)
+        | of("engine_capacity_tokens_per_second", "e-0", f"20000 4000x{_STEPS}"),
+        Demand(0, 9000, 20_000),
+    ),
+    "an engine that came a moment ago is not scraped yet": (
+        gateway(300.0) | of("gateway_endpoint_up", "g-0", f"0x28 1x{_STEPS}", more=',endpoint="e-0"'),
+        Demand(300, 0, 0),
+    ),
+    "other models and namespaces are not seen": (
+        gateway()
+        | of("engine_queued_tokens", "x", 9e9, 'namespace="s",embedding_model="n"')
+        | of("engine_queued_tokens", "x", 9e9, 'namespace="t",embedding_model="m"'),
+        Demand(0, 0, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_query_gives_the_need_of_the_formula(tmp_path: Path, name: str) -> None:
+    series, demand = CASES[name]
+    judge(tmp_path, series, is_near(need(demand, TARGETS)), 1)
+
+
+def test_a_query_that_gives_another_number_is_seen(tmp_path: Path) -> None:
+    series, demand = CASES["the rate tells"]
+    with pytest.raises(AssertionError, match="FAILED"):
+        judge(tmp_path, series, is_near(need(demand, TARGETS) + 0.01), 1)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    engines=st.lists(st.tuples(st.integers(0, 10**7), st.integers(0, 10**6), st.integers(1, 10**6)), max_size=4),
+    held=st.integers(0, 10**6),
+)
+def test_it_does_so_for_any_demand(
+    engines: list[tuple[int, int, int]], held: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    series = gateway(float(held))
+    for number, (queued, per_step, capacity) in enumerate(engines):
+        series |= engine(f"e-{number}", float(queued), float(per_step), float(capacity))
+    demand = Demand(
+        held + sum(queued for queued, _, _ in engines),
+        sum(per_step for _, per_step, _ in engines) / STEP_S,
+        sum(capacity for _, _, capacity in engines) / len(engines) if engines else 0,
+    )
+    judge(tmp_path_factory.mktemp("trial"), series, is_near(need(demand, TARGETS)), 1)
+
+
+BLIND: dict[str, Series] = {
+    "nothing is scraped": of("engine_up", "x", 1.0, 'namespace="t",embedding_model="m"'),
+    "engines are scraped and gateways are not": of("engine_up", "e-0", 1.0) | of("engine_queued_tokens", "e-0", 0.0),
+    "gateways use engines that are not scraped": gateway()
+    | of("gateway_endpoint_up", "g-0", 1.0, more=',endpoint="e-0"'),
+}
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_what_is_not_seen_is_no_zero_and_gives_no_answer(tmp_path: Path, name: str) -> None:
+    judge(tmp_path, BLIND[name], f"count({asked()}) or vector(0)", 0)
+
+
+@pytest.mark.processes
+def test_on_a_prometheus_that_scrapes_real_programs_the_query_gives_the_need(prometheus: Prometheus) -> None:
+    targets = Targets(waiting_tokens=100, utilization=0.5, min_replicas=1, max_replicas=9)
+    own = f'{{namespace="{NAMESPACE}",embedding_model="{model().name}"}}'
+
+    def value(expression: str, at: float) -> float | None:
+        series: list[dict[str, Any]] = prometheus.ask("query", query=expression, time=repr(at))["result"]
+        return float(series[0]["value"][1]) if series else None
+
+    def now() -> float:
+        return float(prometheus.query("vector(time())")[0]["value"][1])
+
+    found: list[tuple[float, Demand]] = []
+
+    def seen() -> bool:
+        at = now()
+        needed = value(need_query(NAMESPACE, model().name, targets, WINDOW_S), at)
+        parts = [
+            value(f"sum(trellis_gateway_held_tokens{own}) + sum(trellis_engine_queued_tokens{own})", at),
+            value(f"sum(rate(trellis_engine_tokens_total{own}[{WINDOW_S}s]))", at),
+            value(f"max_over_time(trellis_engine_capacity_tokens_per_second{own}[1h])", at),
+        ]
+        waiting, rate, capacity = (part or 0.0 for part in parts)
+        found.append((needed or 0.0, Demand(waiting, rate, capacity)))
+        return bool(needed and capacity)
+
+    until(seen, "the load of the programs needs a part of an engine", 60)
+    needed, demand = found[-1]
+    assert needed == pytest.approx(need(demand, targets))

@@ -1,0 +1,101 @@
+"""How many engines the work in sight needs: cases that can be checked by hand, and laws that hold for all."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trellis_operator.scaling.formula import TOLERANCE, Demand, Targets, need, replicas
+
+TARGETS = Targets(waiting_tokens=200_000, utilization=0.5, min_replicas=1, max_replicas=8)
+ASLEEP = Targets(waiting_tokens=200_000, utilization=0.5, min_replicas=0, max_replicas=8)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "rate", "capacity", "needed"),
+    [
+        (0, 0, 0, 0.0),
+        (0, 0, 10_000, 0.0),
+        (0, 10_000, 10_000, 2.0),  # one engine's capacity, of which half is to be used
+        (0, 12_500, 10_000, 2.5),
+        (100_000, 0, 0, 0.5),  # nothing was measured yet: the queue alone tells
+        (600_000, 0, 10_000, 3.0),
+        (600_000, 10_000, 10_000, 3.0),  # the larger demand counts, and not their sum
+        (200_000, 25_000, 10_000, 5.0),
+        (0, 10_000, 0, 0.0),
+    ],
+)
+def test_the_need_is_the_larger_of_two_demands(waiting: float, rate: float, capacity: float, needed: float) -> None:
+    assert need(Demand(waiting, rate, capacity), TARGETS) == pytest.approx(needed)
+
+
+@pytest.mark.parametrize(
+    ("needed", "current", "targets", "wanted"),
+    [
+        (0.0, 3, TARGETS, 1),
+        (0.0, 3, ASLEEP, 0),
+        (0.0001, 0, ASLEEP, 1),  # any demand at all wakes
+        (2.01, 2, TARGETS, 2),  # within the tolerance
+        (2.3, 2, TARGETS, 3),
+        (1.85, 2, TARGETS, 2),
+        (1.2, 2, TARGETS, 2),  # one would not do
+        (0.9, 2, TARGETS, 1),
+        (100.0, 2, TARGETS, 8),
+        (2.0, 20, TARGETS, 2),
+        (9.0, 9, TARGETS, 8),  # the bounds stand above the tolerance
+    ],
+)
+def test_replicas_are_what_the_need_asks_for_within_bounds(
+    needed: float, current: int, targets: Targets, wanted: int
+) -> None:
+    assert replicas(needed, current, targets) == wanted
+
+
+amounts = st.floats(0, 1e9, allow_nan=False)
+demands = st.builds(Demand, amounts, amounts, st.floats(0, 1e7).map(lambda speed: speed if speed > 1 else 0.0))
+
+
+@st.composite
+def targets_of(draw: st.DrawFn) -> Targets:
+    least, most = sorted((draw(st.integers(0, 1000)), draw(st.integers(1, 1000))))
+    return Targets(draw(st.floats(1, 1e9)), draw(st.floats(0.01, 1)), least, most)
+
+
+@given(demands, targets_of(), st.integers(0, 1000))
+def test_replicas_stay_within_their_bounds(demand: Demand, targets: Targets, current: int) -> None:
+    assert targets.min_replicas <= replicas(need(demand, targets), current, targets) <= targets.max_replicas
+
+
+@given(demands, demands, targets_of())
+def test_more_of_everything_never_needs_fewer(one: Demand, other: Demand, targets: Targets) -> None:
+    capacity = one.capacity_tokens_per_second
+    less, more = sorted((one.waiting_tokens, other.waiting_tokens))
+    slow, fast = sorted((one.tokens_per_second, other.tokens_per_second))
+    assert need(Demand(less, slow, capacity), targets) <= need(Demand(more, fast, capacity), targets)
+
+
+@given(demands, targets_of(), st.integers(0, 1000))
+def test_so_many_engines_meet_the_need_unless_a_bound_or_the_tolerance_says_otherwise(
+    demand: Demand, targets: Targets, current: int
+) -> None:
+    needed = need(demand, targets)
+    found = replicas(needed, current, targets)
+    assert found == targets.max_replicas or found * (1 + TOLERANCE) >= needed * (1 - 1e-9)
+
+
+@given(demands, targets_of(), st.integers(0, 1000))
+def test_a_demand_that_stays_comes_to_rest_after_one_step(demand: Demand, targets: Targets, current: int) -> None:
+    needed = need(demand, targets)
+    first = replicas(needed, current, targets)
+    assert replicas(needed, first, targets) == first
+
+
+@given(targets_of(), st.integers(0, 1000))
+def test_without_demand_there_are_the_fewest(targets: Targets, current: int) -> None:
+    assert replicas(need(Demand(0, 0, 1000), targets), current, targets) == targets.min_replicas
+
+
+@given(demands, targets_of())
+def test_a_need_is_a_number(demand: Demand, targets: Targets) -> None:
+    assert math.isfinite(need(demand, targets))
+    assert need(demand, targets) >= 0
