@@ -81,6 +81,7 @@ def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
         *("-m", "ivy", "serve"),
         *names,
         *_engines(place),
+        *_hold(model, place),
         *("--retry-budget-percent", str(model.gateway.retry_budget_percent)),
         *("--slow-start-seconds", str(model.gateway.slow_start_s)),
         *_given("--max-queued-tokens", model.gateway.max_queued_tokens),
@@ -93,6 +94,14 @@ def _engines(place: GatewayPlace) -> list[str]:
     if place.engines_service is not None:
         return ["--engines-service", place.engines_service]
     return ["--engines", ",".join(place.engines)]
+
+
+def _hold(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
+    """Only where somebody brings an engine back: on one machine nobody does."""
+    if not model.engine.wakes or place.engines_service is None:
+        return []
+    gateway = model.gateway
+    return ["--hold-seconds", str(gateway.hold_s), "--max-held-tokens", str(gateway.max_held_tokens)]
 
 
 def _everywhere(model: EmbeddingModel, place: Place) -> list[str]:

@@ -7,16 +7,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Autoscaling:
-    """How engines are scaled by the tokens that wait for them.
+    """How engines are scaled by the tokens that come and those that wait.
 
     Attributes:
         target_queued_tokens: waiting tokens an engine.
+        target_utilization: the part of its measured capacity that an engine should use, at most 1.
+        rate_window_s: over which the rate of tokens is taken.
+        prometheus_url: of the Prometheus that scrapes the model; None: the operator's.
         scale_down_stabilization_s: how long fewer engines must suffice before some are taken away.
     """
 
     min_replicas: int
     max_replicas: int
     target_queued_tokens: int
+    target_utilization: float
+    rate_window_s: int
+    prometheus_url: str | None
     scale_down_stabilization_s: int
 
 
@@ -49,6 +55,11 @@ class Engine:
         """Whether engines have a device of their own."""
         return self.accelerator is not None
 
+    @property
+    def wakes(self) -> bool:
+        """Whether the last engine may be taken away, and the next request brings one back."""
+        return self.autoscaling is not None and self.autoscaling.min_replicas == 0
+
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> "Engine":
         """Read `spec.engine`, valid and with its defaults."""
@@ -72,5 +83,8 @@ def _autoscaling(spec: Mapping[str, Any]) -> Autoscaling:
         min_replicas=spec["minReplicas"],
         max_replicas=spec["maxReplicas"],
         target_queued_tokens=spec["targetQueuedTokens"],
+        target_utilization=spec["targetUtilizationPercent"] / 100,
+        rate_window_s=spec["rateWindowSeconds"],
+        prometheus_url=spec.get("prometheusUrl"),
         scale_down_stabilization_s=spec["scaleDownStabilizationSeconds"],
     )

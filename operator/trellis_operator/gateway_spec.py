@@ -11,6 +11,8 @@ class Gateway:
 
     Attributes:
         max_queued_tokens: tokens that wait before 429 is the answer; None leaves it to the gateway.
+        hold_s: longest wait of a request while there is no engine, where engines are scaled from zero.
+        max_held_tokens: that wait so.
         slow_start_s: in which a new engine comes to its full share.
         api_keys_secret: name of the Secret with the accepted keys; None asks for no key.
         resources: requests and limits, as in a container.
@@ -19,6 +21,8 @@ class Gateway:
 
     replicas: int
     max_queued_tokens: int | None
+    hold_s: int
+    max_held_tokens: int
     retry_budget_percent: int
     slow_start_s: int
     api_keys_secret: str | None
@@ -34,6 +38,8 @@ class Gateway:
         return cls(
             replicas=spec["replicas"],
             max_queued_tokens=spec.get("maxQueuedTokens"),
+            hold_s=spec["hold"]["timeoutSeconds"],
+            max_held_tokens=spec["hold"]["maxTokens"],
             retry_budget_percent=spec["loadBalancing"]["retryBudgetPercent"],
             slow_start_s=spec["loadBalancing"]["slowStartSeconds"],
             api_keys_secret=spec.get("apiKeysSecretRef", {}).get("name"),

@@ -41,6 +41,8 @@ def gateway_intent(model: EmbeddingModel, secrets: Mapping[str, str]) -> Intent:
         "gateway": model.spec["gateway"],
         "drain": model.spec["engine"]["drain"],
         "secrets": {keys: secrets.get(keys)} if keys else {},
+        # Only where it is so: an operator that did not know of it made the same of all others.
+        **({"wakes": True} if model.engine.wakes else {}),
     }
 
 

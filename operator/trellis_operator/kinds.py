@@ -42,13 +42,14 @@ CLAIM = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", for_pods=T
 JOB = Kind("Job", "batch/v1", "jobs", once=True)
 BUDGET = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets")
 AUTOSCALER = Kind("HorizontalPodAutoscaler", "autoscaling/v2", "horizontalpodautoscalers")
+SCALED_OBJECT = Kind("ScaledObject", "keda.sh/v1alpha1", "scaledobjects", optional=True)
 NETWORK_POLICY = Kind("NetworkPolicy", "networking.k8s.io/v1", "networkpolicies")
 POD_MONITOR = Kind("PodMonitor", "monitoring.coreos.com/v1", "podmonitors", optional=True)
 HTTP_ROUTE = Kind("HTTPRoute", "gateway.networking.k8s.io/v1", "httproutes", optional=True)
 
 CHILDREN = (
     *(SERVICE_ACCOUNT, ROLE, ROLE_BINDING, CONFIG_MAP, CLAIM, SERVICE, NETWORK_POLICY, BUDGET),
-    *(JOB, DEPLOYMENT, AUTOSCALER, POD_MONITOR, HTTP_ROUTE),
+    *(JOB, DEPLOYMENT, AUTOSCALER, SCALED_OBJECT, POD_MONITOR, HTTP_ROUTE),
 )
 """All kinds of children, in the order in which they are applied: what pods need stands before what makes pods."""
 

@@ -135,7 +135,7 @@ def test_what_one_machine_does_not_do_is_said_in_a_line_each(full: Body, minimal
     assert notes(minimal) == []
     assert notes(full) == [
         "ignored on one machine: cache, scheduling, monitoring, disruption, engine.autoscaling, engine.resources, "
-        "engine.rollout, engine.cudaGraphs, gateway.resources, gateway.expose",
+        "engine.rollout, engine.cudaGraphs, gateway.hold, gateway.resources, gateway.expose",
         "gateway.replicas is 2: one gateway runs on one machine",
         "engine.accelerator: engines take a GPU if there is one, else the CPU",
     ]

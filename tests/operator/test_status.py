@@ -27,6 +27,7 @@ ALL = [
     "GatewayAvailable",
     "Progressing",
     "Degraded",
+    "Autoscaled",
 ]
 
 
@@ -75,6 +76,7 @@ def test_what_serves_is_ready_complete_and_not_degraded(serving: View) -> None:
         "GatewayAvailable": ("True", "AllReady"),
         "Progressing": ("True", "Complete"),
         "Degraded": ("False", "AsAskedFor"),
+        "Autoscaled": ("False", "NotAskedFor"),
     }
 
 

@@ -97,6 +97,7 @@ def test_labels_and_what_pods_define_are_not_unknown(full: Body) -> None:
         ("spec.model.source", {}, "spec.model.source: exactly one of"),
         ("spec.model.source.pvc", {"claimName": "x"}, "spec.model.source: exactly one of"),
         ("spec.model.source.huggingFace", {"repo": "a/b"}, "revision is required"),
+        ("spec.engine.autoscaling.prometheusUrl", "prometheus:9090", "spec.engine.autoscaling.prometheusUrl"),
         ("spec.engine.autoscaling.minReplicas", 9, "minReplicas must be at most maxReplicas"),
         ("spec.embedding.defaultPrompt", "passage", "defaultPrompt must be the name of one of prompts"),
         ("spec.embedding.scoring", {"template": "{query}"}, "template must have {query} and {document} in it"),

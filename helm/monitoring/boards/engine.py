@@ -103,6 +103,11 @@ _DEVICE = Row(
                 ),
             ),
         ),
+        Panel(
+            "Capacity",
+            "The same, remembered by the engine while it is idle: what autoscaling goes by.",
+            (Query(PODS.total(f"{_P}capacity_tokens_per_second", by="pod"), "{{pod}}"),),
+        ),
     ),
 )
 

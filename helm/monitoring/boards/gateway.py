@@ -90,6 +90,31 @@ _ADMISSION = Row(
     ),
 )
 
+_ASLEEP = Row(
+    "While there is no engine",
+    (
+        Panel(
+            "Tokens held",
+            "By gateway. More than none where engines are scaled from zero: one is on its way.",
+            (Query(PODS.total(f"{_P}held_tokens", by="pod"), "{{pod}}"),),
+        ),
+        Panel(
+            "Requests held",
+            "Now, and gateways that would hold one if it came.",
+            (
+                Query(PODS.total(f"{_P}held_requests"), "held"),
+                Query(PODS.total(f"{_P}asleep"), "gateways asleep"),
+            ),
+        ),
+        Panel(
+            "How it ended",
+            "`expired` and `refused`: the engine took too long, or too many waited.",
+            (Query(PODS.rate(f"{_P}held_requests_ended_total", by="outcome"), "{{outcome}}"),),
+            "reqps",
+        ),
+    ),
+)
+
 _BALANCING = Row(
     "Balancing over engines",
     (
@@ -165,5 +190,5 @@ GATEWAY = Dashboard(
     "Trellis / Gateway",
     "Requests, their stages, admission, and balancing over engines.",
     pods(f"{_P}requests_in_flight"),
-    (_NUMBERS, _REQUEST_ROW, _ADMISSION, _BALANCING, _DISCOVERY, process_row(PODS, f"{_P}requests_in_flight")),
+    (_NUMBERS, _REQUEST_ROW, _ADMISSION, _ASLEEP, _BALANCING, _DISCOVERY, process_row(PODS, f"{_P}requests_in_flight")),
 )

@@ -1,5 +1,6 @@
 """What the operator process can be told. Built once, from flags."""
 
+import re
 from dataclasses import dataclass
 
 from trellis_operator.errors import OperatorError
@@ -43,6 +44,8 @@ class OperatorConfig:
     """Always, IfNotPresent or Never."""
     image_volumes: bool
     """Whether nodes mount container images as volumes."""
+    prometheus_url: str | None
+    """Of the Prometheus that scrapes models, for those that are autoscaled; None: each must name its own."""
     listen_health: Listen
     """Of /healthz and /readyz."""
     listen_metrics: Listen
@@ -67,6 +70,8 @@ class OperatorConfig:
         ):
             if not image or image != image.strip() or " " in image:
                 raise OperatorError(f"{flag}: {image!r} is not an image")
+        if self.prometheus_url is not None and not re.fullmatch(r"https?://\S+", self.prometheus_url):
+            raise OperatorError(f"--prometheus-url: {self.prometheus_url!r} is not a URL of http or https")
         for flag, value, least, most in (
             ("--workers", self.workers, 1, 64),
             ("--resync-seconds", self.resync_s, 5, 86400),

@@ -46,6 +46,11 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Mount image sources as volumes. Only where all nodes can; without it an init container copies them.",
     )
+    add(
+        "--prometheus-url",
+        metavar="URL",
+        help="Prometheus that scrapes models, as KEDA reaches it: autoscaling goes by it. A model may name its own.",
+    )
     _add_process_flags(parser)
 
 
@@ -86,6 +91,7 @@ def operator_config(said: argparse.Namespace) -> OperatorConfig:
         fetch_env=tuple(_variable(each) for each in said.fetch_env),
         image_pull_policy=said.image_pull_policy,
         image_volumes=said.image_volumes,
+        prometheus_url=said.prometheus_url,
         listen_health=Listen.parse(said.listen_health, "--listen-health"),
         listen_metrics=Listen.parse(said.listen_metrics, "--listen-metrics"),
         leader_election=said.leader_election,

@@ -132,6 +132,7 @@ class Operator:
             fetch_env=config.fetch_env,
             pull_policy=config.image_pull_policy,
             image_volumes=config.image_volumes,
+            prometheus_url=config.prometheus_url,
             served=self._discovery.served,
         )
 

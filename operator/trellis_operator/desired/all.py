@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from trellis_operator.desired import accounts, budgets, config_map, download, monitor, names, network, route, services
-from trellis_operator.desired.autoscaler import autoscaler
 from trellis_operator.desired.child import Object
 from trellis_operator.desired.engine import engine
 from trellis_operator.desired.gateway import gateway
+from trellis_operator.desired.scaler import scaler
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.kinds import BY_NAME, CHILDREN, HTTP_ROUTE, POD_MONITOR
 from trellis_operator.spec import EmbeddingModel
@@ -52,7 +52,7 @@ def _when_asked(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping
         yield download.claim(model, model.cache)
         yield download.download_job(model, setting, secrets)
     if model.engine.autoscaling is not None and not model.suspended:
-        yield autoscaler(model, model.engine.autoscaling)
+        yield scaler(model, model.engine.autoscaling, setting)
     if _wants_monitor(model, setting):
         yield monitor.pod_monitor(model)
     if model.gateway.http_route is not None and HTTP_ROUTE.name in setting.served:

@@ -1,6 +1,7 @@
-"""The HorizontalPodAutoscaler: it scales the EmbeddingModel itself, and the operator follows its `replicas`.
+"""The HorizontalPodAutoscaler, where there is no KEDA: by the tokens that wait, if an adapter tells of them.
 
-So whoever scales, a person or the autoscaler, writes one field, and the operator never writes that one.
+It scales the EmbeddingModel itself, and the operator follows its `replicas`. So whoever scales, a person or the
+autoscaler, writes one field, and the operator never writes that one.
 """
 
 from trellis_operator.desired import names
@@ -20,11 +21,7 @@ def autoscaler(model: EmbeddingModel, scaling: Autoscaling) -> Object:
         names.engine(model),
         names.ENGINE,
         spec={
-            "scaleTargetRef": {
-                "apiVersion": EMBEDDING_MODEL.api_version,
-                "kind": EMBEDDING_MODEL.name,
-                "name": model.name,
-            },
+            "scaleTargetRef": target(model),
             # 0 is for those who scale from outside: an autoscaler of pods' metrics would see none, and never come back.
             "minReplicas": max(1, scaling.min_replicas),
             "maxReplicas": scaling.max_replicas,
@@ -32,6 +29,11 @@ def autoscaler(model: EmbeddingModel, scaling: Autoscaling) -> Object:
             "behavior": {"scaleDown": {"stabilizationWindowSeconds": scaling.scale_down_stabilization_s}},
         },
     )
+
+
+def target(model: EmbeddingModel) -> Object:
+    """What is scaled: the model, through its scale subresource."""
+    return {"apiVersion": EMBEDDING_MODEL.api_version, "kind": EMBEDDING_MODEL.name, "name": model.name}
 
 
 def _queued_tokens(target: int) -> Object:

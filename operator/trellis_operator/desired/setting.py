@@ -14,6 +14,7 @@ class ClusterSetting:
         fetch_env: environment of what fetches models, names and values; a Secret of a model comes before it.
         pull_policy: Always, IfNotPresent or Never.
         image_volumes: whether nodes mount container images as volumes.
+        prometheus_url: of the Prometheus that scrapes models; a model may name another. None: there is none for all.
         served: names of the optional kinds that the API server knows.
     """
 
@@ -23,4 +24,5 @@ class ClusterSetting:
     fetch_env: tuple[tuple[str, str], ...] = ()
     pull_policy: str = "IfNotPresent"
     image_volumes: bool = False
+    prometheus_url: str | None = None
     served: frozenset[str] = frozenset()

@@ -6,7 +6,7 @@ from typing import Any
 _CLUSTER_ONLY = {
     "": ("cache", "scheduling", "monitoring", "disruption"),
     "engine": ("autoscaling", "resources", "rollout", "cudaGraphs"),
-    "gateway": ("resources", "expose"),
+    "gateway": ("hold", "resources", "expose"),
 }
 
 

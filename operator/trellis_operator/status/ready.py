@@ -30,4 +30,7 @@ def ready(view: View, needs: Sequence[Condition]) -> Condition:
     lacking = next((each for each in needs if not each.holds), None)
     if lacking is not None:
         return Condition("Ready", FALSE, lacking.reason, lacking.message)
+    if view.asleep:
+        message = f"no engine runs; a request brings one back, and waits up to {view.model.gateway.hold_s} s for it"
+        return Condition("Ready", TRUE, "Asleep", message)
     return Condition("Ready", TRUE, "Serving", f"{names.url(view.model)}/v1/embeddings answers")

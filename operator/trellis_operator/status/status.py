@@ -8,6 +8,7 @@ from trellis_operator.desired.deployment import DIGEST, HASH
 from trellis_operator.source import HuggingFaceSource, ImageSource, PackageSource
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status import condition
+from trellis_operator.status.autoscaled import autoscaled
 from trellis_operator.status.available import engine_available, gateway_available, graphs_warmed
 from trellis_operator.status.condition import Condition
 from trellis_operator.status.progress import degraded, progressing
@@ -22,9 +23,9 @@ def conditions(view: View) -> list[Condition]:
     """All conditions, from the first visit on."""
     source, engine, gateway = source_ready(view), engine_available(view), gateway_available(view)
     taken = accepted(view)
-    serves = engine.holds and gateway.holds
+    serves = gateway.holds and (engine.holds or view.asleep)
     # What serves goes on serving while a change is refused or downloads: then only the pods count.
-    needs = [engine, gateway] if serves else [*([] if taken.holds else [taken]), source, engine, gateway]
+    needs = [gateway] if serves else [*([] if taken.holds else [taken]), source, engine, gateway]
     return [
         ready(view, needs),
         taken,
@@ -34,6 +35,7 @@ def conditions(view: View) -> list[Condition]:
         gateway,
         progressing(view),
         degraded(view),
+        autoscaled(view),
     ]
 
 

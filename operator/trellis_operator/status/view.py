@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis_operator.desired import download, names
-from trellis_operator.kinds import CLAIM, DEPLOYMENT, JOB
+from trellis_operator.kinds import CLAIM, DEPLOYMENT, JOB, SCALED_OBJECT
 from trellis_operator.plan.observed import Observed
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.refusal import Refusal
@@ -22,6 +22,7 @@ class View:
         refusals: what the API server did not take in the last visit.
         missing_secrets: Secrets that the manifest names and that do not exist.
         missing_kinds: kinds that the manifest asks for and that the API server does not know.
+        scaler_lacks: a reason and what to do, where the model could only be autoscaled in part.
         contested: objects that someone else changes again and again, each as a sentence.
     """
 
@@ -31,6 +32,7 @@ class View:
     refusals: Sequence[Refusal] = ()
     missing_secrets: Sequence[str] = ()
     missing_kinds: Sequence[str] = ()
+    scaler_lacks: tuple[str, str] | None = None
     contested: Sequence[str] = ()
 
     @property
@@ -42,6 +44,16 @@ class View:
     def gateway(self) -> Object | None:
         """The gateway Deployment."""
         return self.observed.get(DEPLOYMENT, names.gateway(self.model))
+
+    @property
+    def scaled_object(self) -> Object | None:
+        """KEDA's object."""
+        return self.observed.get(SCALED_OBJECT, names.engine(self.model))
+
+    @property
+    def asleep(self) -> bool:
+        """Whether there is no engine because nobody asks, and a request would bring one back."""
+        return self.model.engine.wakes and not self.model.engine.replicas and self.scaler_lacks is None
 
     @property
     def job(self) -> Object | None:

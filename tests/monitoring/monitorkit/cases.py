@@ -46,6 +46,10 @@ def _mismatches(values: str) -> dict[str, str]:
     return counted("trellis_engine_calls_total", values, 'code="FAILED_PRECONDITION"')
 
 
+def _asleep(values: str) -> dict[str, str]:
+    return _UNDER_WAY | counted("trellis_gateway_asleep", values)
+
+
 def _endpoint(values: str) -> dict[str, str]:
     return _UNDER_WAY | counted(_UP, values, 'endpoint="e"')
 
@@ -119,6 +123,9 @@ _SERVICE = (
     Case("TrellisNoReadyEngine", "one is", _endpoint("1x600"), "5m"),
     Case("TrellisNoReadyEngine", "for a minute", _endpoint("1x9 0x600"), "11m30s"),
     Case("TrellisNoReadyEngine", "for three minutes", _endpoint("1x9 0x600"), "13m", MODEL),
+    Case("TrellisNoReadyEngine", "it sleeps", _asleep("1x600"), "30m"),
+    Case("TrellisNoReadyEngine", "it was to wake 6 minutes ago", _asleep("1x9 0x600"), "15m"),
+    Case("TrellisNoReadyEngine", "it was to wake 8 minutes ago", _asleep("1x9 0x600"), "17m", MODEL),
     Case("TrellisEnginesEjected", "7 times in 10 minutes", counted(_EJECTED, "0+0.7x60", 'endpoint="e"'), "50m", MODEL),
     Case("TrellisEnginesEjected", "4 times", counted(_EJECTED, "0+0.4x60", 'endpoint="e"'), "50m"),
     Case("TrellisEnginesEjected", "it has just begun", _jump(_EJECTED, 9, 30, 'endpoint="e"'), "30m45s"),
