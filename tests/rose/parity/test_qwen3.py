@@ -116,7 +116,7 @@ def test_a_config_that_contradicts_its_class_is_refused(tmp_path: Path, architec
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "rope_type 'yarn' is not supported"),
+        ({"rope_scaling": {"rope_type": "longrope", "factor": 4.0}}, "rope_type 'longrope' is not supported"),
         ({"rope_parameters": {"rope_theta": 0}}, "rope_theta is 0, a number above 0"),
         ({"rope_parameters": [1]}, r"rope_parameters is \[1\], an object"),
         ({"num_key_value_heads": 3}, "num_key_value_heads 3 does not divide num_attention_heads 4"),

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.layers.norm import rms
+from tulip_rose.rose.layers.rope_scaling import Scaling
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,15 @@ class Turn:
 class Rope:
     """Angles for every position, of one base."""
 
-    def __init__(self, base: float, size: int, positions: int, device: torch.device) -> None:
-        """Pair p of a head of `size` turns by `base ** (-2 p / size)` a position."""
-        speed = 1.0 / (base ** (torch.arange(0, size, 2).float() / size))
+    def __init__(
+        self, base: float, size: int, positions: int, device: torch.device, scaling: Scaling | None = None
+    ) -> None:
+        """Pair p of a head of `size` turns by `base ** (-2 p / size)` a position, unless that is scaled."""
+        speed, amplitude = 1.0 / (base ** (torch.arange(0, size, 2).float() / size)), 1.0
+        if scaling is not None:
+            speed, amplitude = scaling.scaled(speed, base), scaling.amplitude
         angles = torch.arange(positions).float()[:, None] * speed
-        self._cos, self._sin = angles.cos().to(device), angles.sin().to(device)
+        self._cos, self._sin = (amplitude * turned.to(device) for turned in (angles.cos(), angles.sin()))
 
     def __call__(self, positions: Tensor) -> Turn:
         """The turns of tokens at these positions, int64 [T].

@@ -11,11 +11,15 @@ from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import SandwichBlock
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, decoder_attention, layer_types, rope_base
+from tulip_rose.rose.models.rope_file import OldBase, rope_of
+from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, decoder_attention, layer_types
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
-_OLD_BASES = {FULL: ("rope_theta", 1_000_000.0), SLIDING: ("rope_local_base_freq", 10_000.0)}
+_OLD_BASES = {
+    FULL: OldBase("rope_theta", 1_000_000.0),
+    SLIDING: OldBase("rope_local_base_freq", 10_000.0, scaled=False),
+}
 _PLUS = 1.0
 """Weights of norms are stored as what they are more than one."""
 
@@ -55,7 +59,7 @@ class Gemma3:
 
 
 def _rope(config: Config, kind: str, positions: int, device: torch.device) -> Rope:
-    return Rope(rope_base(config, *_OLD_BASES[kind], kind), config.integer("head_dim"), positions, device)
+    return rope_of(config, _OLD_BASES[kind], config.integer("head_dim"), positions, device, kind)
 
 
 def _mask(config: Config, kind: str) -> Mask:

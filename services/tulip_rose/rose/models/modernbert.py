@@ -12,11 +12,12 @@ from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import PreNormBlock, RotaryAttention
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.models.post_norm import activation_of
-from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, layer_types, rope_base, whole_heads
+from tulip_rose.rose.models.rope_file import OldBase, rope_of
+from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, layer_types, whole_heads
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
-_OLD_BASES = {FULL: ("global_rope_theta", 160_000.0), SLIDING: ("local_rope_theta", 10_000.0)}
+_OLD_BASES = {FULL: OldBase("global_rope_theta", 160_000.0), SLIDING: OldBase("local_rope_theta", 10_000.0)}
 
 
 class ModernBert:
@@ -55,7 +56,7 @@ def _norm(config: Config, take: Taker, name: str) -> Norm:
 
 
 def _rope(config: Config, kind: str, positions: int, device: torch.device) -> Rope:
-    return Rope(rope_base(config, *_OLD_BASES[kind], kind), whole_heads(config).size, positions, device)
+    return rope_of(config, _OLD_BASES[kind], whole_heads(config).size, positions, device, kind)
 
 
 def _mask(config: Config, kind: str) -> Mask:

@@ -7,10 +7,10 @@ from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
-from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import RotaryAttention, RotaryPostNormBlock
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import BUFFERS, rope_base, whole_heads
+from tulip_rose.rose.models.rope_file import OldBase, rope_of
+from tulip_rose.rose.models.rotary import BUFFERS, whole_heads
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -61,7 +61,7 @@ class NomicBert:
         norm = take.norm("emb_ln", hidden, config.number("layer_norm_eps", 1e-12))
         self._embedding = kit.embedding(words, types, norm, _types if self.token_types > 1 else _first)
         size = whole_heads(config).size
-        self._rope = Rope(rope_base(config, "rope_theta", 1_000.0), size, self.positions, device)
+        self._rope = rope_of(config, OldBase("rope_theta", 1_000.0), size, self.positions, device)
         layers = range(config.integer("num_hidden_layers"))
         self._blocks = [_block(config, take, f"encoder.layers.{index}", kit) for index in layers]
         weights.finish(BUFFERS)

@@ -9,10 +9,10 @@ from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
-from tulip_rose.rose.layers.rope import Rope
 from tulip_rose.rose.layers.rotary import PreNormBlock
 from tulip_rose.rose.models.model import Config
-from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, decoder_attention, layer_types, rope_base
+from tulip_rose.rose.models.rope_file import OldBase, rope_of
+from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, decoder_attention, layer_types
 from tulip_rose.rose.models.taker import Taker
 from tulip_rose.rose.weights import Weights
 
@@ -32,8 +32,8 @@ class Qwen3:
         self.positions = config.integer("max_position_embeddings")
         take = Taker(weights, kit, device)
         self._words = take("embed_tokens.weight", self.vocabulary_size, hidden)
-        base = rope_base(config, "rope_theta", 10_000.0)
-        self._rope = Rope(base, config.integer("head_dim"), self.positions, device)
+        old = OldBase("rope_theta", 10_000.0)
+        self._rope = rope_of(config, old, config.integer("head_dim"), self.positions, device)
         masks = _masks(config)
         self._blocks = [_block(config, take, f"layers.{index}", kit, mask) for index, mask in enumerate(masks)]
         self._norm = take.rms_norm("norm", hidden, config.number("rms_norm_eps", 1e-6))

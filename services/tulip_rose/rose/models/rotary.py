@@ -1,8 +1,4 @@
-"""What rotary models have in common in their files: how configs tell positions and windows, and names of tensors.
-
-Old configs spell each base of the rotary positions with a key of its own; new ones have `rope_parameters`, by type of
-layer where there are several, and `layer_types`.
-"""
+"""What rotary models have in common in their files: how configs tell windows and heads, and names of tensors."""
 
 from collections.abc import Callable
 
@@ -34,35 +30,6 @@ def layer_types(config: Config, is_full: Callable[[int], bool]) -> list[str]:
     if not isinstance(found, list) or len(found) != count or not set(found) <= {FULL, SLIDING}:
         raise LoadError(f"{config.where}: layer_types is not a list of {count} of {FULL} and {SLIDING}")
     return found
-
-
-def rope_base(config: Config, old_key: str, default: float, kind: str | None = None) -> float:
-    """The base of the rotary positions, of layers of one kind where kinds differ.
-
-    Args:
-        config: says it as `rope_parameters`, or under the old key.
-        old_key: what older configs call it.
-        default: where neither is there.
-        kind: FULL or SLIDING; None: all layers have the same.
-
-    Raises:
-        LoadError: positions that are scaled, or a base that is no number above 0.
-    """
-    found = config.values.get("rope_parameters")
-    if found is None:
-        found = config.values.get("rope_scaling") or {}
-    elif kind is not None:
-        found = found.get(kind) if isinstance(found, dict) else None
-    where = f"rope_parameters{f'.{kind}' if kind else ''}"
-    if not isinstance(found, dict):
-        raise LoadError(f"{config.where}: {where} is {found!r}, an object was expected")
-    scaled = found.get("rope_type", found.get("type", "default"))
-    if scaled != "default":
-        raise LoadError(f"{config.where}: {where}.rope_type {scaled!r} is not supported; known is 'default'")
-    base = found.get("rope_theta", config.number(old_key, default))
-    if not isinstance(base, int | float) or base <= 0:
-        raise LoadError(f"{config.where}: {where}.rope_theta is {base!r}, a number above 0 was expected")
-    return float(base)
 
 
 def attention_heads(config: Config, size: int) -> Heads:
