@@ -101,7 +101,9 @@ def test_the_older_spelling_is_the_same_model(tmp_path: Path) -> None:
 
 
 def test_a_first_length_beside_the_scaling_comes_first(tmp_path: Path) -> None:
-    model = qwen3(tmp_path, {**YARN, "original_max_position_embeddings": 32}, original_max_position_embeddings=64)
+    model = qwen3(tmp_path, YARN, original_max_position_embeddings=64)
+    rope = {"rope_theta": 10_000.0, **YARN}
+    respell(tmp_path, rope_parameters={**rope, "original_max_position_embeddings": 32})
     check(model, tmp_path)
 
 

@@ -33,6 +33,7 @@ class _Found:
     values: Mapping[str, Any]
     where: str
     config: Config
+    kind: str | None
 
     def number(self, key: str, default: float | None = None) -> float:
         """A number above 0.
@@ -60,8 +61,9 @@ class _Found:
     def first_positions(self) -> int:
         """The length of the first training."""
         key, positions = "original_max_position_embeddings", self.config.integer("max_position_embeddings")
-        outer = self.config.values.get(key)
-        return int(self.number(key, positions)) if outer is None else self.config.integer(key)
+        # Beside the object the key is about all layers, and stands above it.
+        beside = self.kind is None and self.config.values.get(key) is not None
+        return self.config.integer(key) if beside else int(self.number(key, positions))
 
 
 def rope_of(
@@ -98,7 +100,7 @@ def _found(config: Config, old: OldBase, kind: str | None) -> _Found:
         found = new.get(kind) if kind is not None and isinstance(new, dict) else new
     if not isinstance(found, dict):
         raise LoadError(f"{config.where}: {where} is {found!r}, an object was expected")
-    return _Found(found, f"{config.where}: {where}", config)
+    return _Found(found, f"{config.where}: {where}", config, kind)
 
 
 def _scaling(found: _Found) -> Scaling | None:
