@@ -17,6 +17,16 @@ CALLS_PER_ENGINE = 2
 front of everybody else."""
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """When a request is served."""
+
+    deadline: float
+    """On the clock of `time.monotonic`."""
+    priority: int = 0
+    """How many levels it waits behind others, 0 to 999."""
+
+
 _Read = TypeVar("_Read")
 _Done = TypeVar("_Done")
 
@@ -52,7 +62,7 @@ class Calls:
         call: Call[_Read],
         cards: Sequence[Card],
         timing: Timing,
-        deadline: float,
+        turn: Turn,
         *,
         rows: int = MAX_ROWS,
         tokens: int | None = None,
@@ -64,7 +74,7 @@ class Calls:
             call: how a chunk is asked for and read.
             cards: of the engines that may.
             timing: is told how long the engines took.
-            deadline: on the clock of `time.monotonic`.
+            turn: when the request is served.
             rows: sequences of one call at most.
             tokens: and tokens, where an answer grows with them; a longer sequence is asked for alone.
 
@@ -79,20 +89,21 @@ class Calls:
         budget = chunk_budget(self._chunk_tokens, cards)
         chunks = split(sequences, budget if tokens is None else min(budget, tokens), rows)
         if len(chunks) == 1:
-            return [await self._answer(chunks[0], call, timing, deadline)]
+            return [await self._answer(chunks[0], call, timing, turn)]
         window = asyncio.Semaphore(CALLS_PER_ENGINE * len(cards))
 
         async def in_window(chunk: Chunk) -> tuple[Chunk, _Read]:
             async with window:
-                return await self._answer(chunk, call, timing, deadline)
+                return await self._answer(chunk, call, timing, turn)
 
         return await together([in_window(chunk) for chunk in chunks])
 
-    async def _answer(self, chunk: Chunk, call: Call[_Read], timing: Timing, deadline: float) -> tuple[Chunk, _Read]:
-        timeout_s = deadline - time.monotonic()
+    async def _answer(self, chunk: Chunk, call: Call[_Read], timing: Timing, turn: Turn) -> tuple[Chunk, _Read]:
+        timeout_s = turn.deadline - time.monotonic()
         if timeout_s <= 0:
             raise TimeoutError
         asked = call.ask(chunk)
+        asked.priority = turn.priority
         answer = await self._engines.embed(asked, chunk.tokens, timeout_s)
         timing.queue_s = max(timing.queue_s, answer.queue_ms / 1000)
         timing.forward_s = max(timing.forward_s, answer.forward_ms / 1000)

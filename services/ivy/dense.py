@@ -9,7 +9,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import PackingError, pack_ids, pack_spans, unpack_rows
 
 from ivy.api.request import Form
-from ivy.calls import Call, Calls
+from ivy.calls import Call, Calls, Turn
 from ivy.chunks import Chunk
 from ivy.client.card import Card
 from ivy.errors import EngineFailed
@@ -25,9 +25,7 @@ class Dense:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
-    async def vectors(
-        self, pieces: Pieces, form: Form, cards: Sequence[Card], timing: Timing, deadline: float
-    ) -> Vectors:
+    async def vectors(self, pieces: Pieces, form: Form, cards: Sequence[Card], timing: Timing, turn: Turn) -> Vectors:
         """The vectors of a request, all of one pass.
 
         Args:
@@ -35,7 +33,7 @@ class Dense:
             form: what is wanted of each vector.
             cards: of the engines that may be asked, all of one digest.
             timing: is told how long the engines took.
-            deadline: on the clock of `time.monotonic`.
+            turn: when the request is served.
 
         Raises:
             EngineFailed: a vector is not finite, or an answer is not one to the question.
@@ -45,10 +43,10 @@ class Dense:
         """
         sources = sources_of(form.kinds)
         if pieces.parts is None:
-            found = await self._rows(pieces, sources, form.dimensions, form.normalize, cards, timing, deadline)
+            found = await self._rows(pieces, sources, form.dimensions, form.normalize, cards, timing, turn)
         else:
             # What is averaged must not be normalised yet: a mean over windows is the mean over their tokens.
-            [rows] = await self._rows(pieces, [pb.VECTOR_TYPE_FLOAT32], form.dimensions, False, cards, timing, deadline)
+            [rows] = await self._rows(pieces, [pb.VECTOR_TYPE_FLOAT32], form.dimensions, False, cards, timing, turn)
             whole = averaged(rows, pieces.parts.targets, pieces.parts.weights, pieces.count)
             normalize = cards[0].normalize if form.normalize is None else form.normalize
             found = [of_source(source, whole, normalize=normalize) for source in sources]
@@ -63,7 +61,7 @@ class Dense:
         normalize: bool | None,
         cards: Sequence[Card],
         timing: Timing,
-        deadline: float,
+        turn: Turn,
     ) -> list[NDArray[Any]]:
         """For each source all rows of the pieces, in their order."""
         card = cards[0]
@@ -75,7 +73,7 @@ class Dense:
             lambda chunk: request_of(own(chunk), sources, dimensions, normalize, card.digest),
             lambda chunk, asked, answer: rows_of(answer, asked, own(chunk), dimensions or card.dimensions),
         )
-        answers = await self._calls.answers([piece.ids for piece in pieces.pieces], call, cards, timing, deadline)
+        answers = await self._calls.answers([piece.ids for piece in pieces.pieces], call, cards, timing, turn)
         if len(answers) == 1:
             return answers[0][1]
         return [np.concatenate(rows) for rows in zip(*(found for _, found in answers), strict=True)]

@@ -7,7 +7,7 @@ from functools import partial
 
 from ivy.admission import Admission
 from ivy.api.request import DocumentsRequest, EmbeddingsRequest, Form
-from ivy.calls import Calls
+from ivy.calls import Calls, Turn
 from ivy.checks import check_form, check_ids
 from ivy.client.card import Card
 from ivy.config import Config
@@ -66,6 +66,7 @@ class EmbeddingService:
             ApiError: the request is wrong, there is no room, or no engine.
             grpc.RpcError: an engine failed.
         """
+        turn = Turn(deadline, request.priority)
         prompt = self._prompt(request.model, request.input_type, request.prompt_name)
         truncation = self._inputs.truncation_of(request)
         cards = await self._cards(request.form, lambda: estimate(request, prompt, sys.maxsize, truncation), deadline)
@@ -81,8 +82,8 @@ class EmbeddingService:
 
         async def found(pieces: Pieces) -> Found:
             if form.sparse or form.tokens:
-                return await self._several.found(pieces, form, cards, timing, deadline, is_query=is_query)
-            return Found(await self._dense.vectors(pieces, form, cards, timing, deadline))
+                return await self._several.found(pieces, form, cards, timing, turn, is_query=is_query)
+            return Found(await self._dense.vectors(pieces, form, cards, timing, turn))
 
         return await self._rows(tokens, make, found, cards, timing)
 
@@ -101,14 +102,15 @@ class EmbeddingService:
             ApiError: the request is wrong, the model does not do this, there is no room, or no engine.
             grpc.RpcError: an engine failed.
         """
-        prompt = self._prompt(request.model, request.input_type, None)
+        turn = Turn(deadline, request.priority)
+        prompt = self._prompt(request.model, request.input_type, request.prompt_name)
         about = about_documents(request, prompt)
         cards = await self._cards(request.form, lambda: about, deadline)
         self._documents.check(cards[0])
         make = partial(self._documents.pieces, request, prompt, cards[0])
 
         async def found(pieces: Pieces) -> Found:
-            return Found(await self._dense.vectors(pieces, request.form, cards, timing, deadline))
+            return Found(await self._dense.vectors(pieces, request.form, cards, timing, turn))
 
         return await self._rows(about, make, found, cards, timing)
 

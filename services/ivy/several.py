@@ -15,7 +15,7 @@ from trellis_wire.v1.packing import PackingError, pack_ids, pack_spans, pack_uns
 from trellis_wire.v1.terms import terms_bytes, unpack_terms
 
 from ivy.api.request import Form
-from ivy.calls import Call, Calls
+from ivy.calls import Call, Calls, Turn
 from ivy.chunks import MAX_ROWS, Chunk
 from ivy.client.card import Card
 from ivy.errors import BadRequest, EngineFailed
@@ -56,7 +56,7 @@ class Several:
         self._late = late
 
     async def found(
-        self, pieces: Pieces, form: Form, cards: Sequence[Card], timing: Timing, deadline: float, *, is_query: bool
+        self, pieces: Pieces, form: Form, cards: Sequence[Card], timing: Timing, turn: Turn, *, is_query: bool
     ) -> Found:
         """The rows of a request, all of one pass.
 
@@ -65,7 +65,7 @@ class Several:
             form: what is wanted of each.
             cards: of the engines that may be asked, all of one digest.
             timing: is told how long the engines took.
-            deadline: on the clock of `time.monotonic`.
+            turn: when the request is served.
             is_query: whether the inputs are queries.
 
         Raises:
@@ -83,7 +83,7 @@ class Several:
         call = Call(lambda chunk: _request(asked, chunk), lambda chunk, _, answer: _read(asked, chunk, answer))
         ids = [piece.ids for piece in pieces.pieces]
         rows, tokens = limits(form, cards[0])
-        answers = await self._calls.answers(ids, call, cards, timing, deadline, rows=rows, tokens=tokens)
+        answers = await self._calls.answers(ids, call, cards, timing, turn, rows=rows, tokens=tokens)
         return _joined([found for _, found in answers])
 
 

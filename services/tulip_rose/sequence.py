@@ -87,6 +87,8 @@ class Sequence:
     """Of each token; None: all are 0."""
     unseen: int = 0
     """Tokens at the end that see the others and are seen by none, not even by themselves; fewer than there are."""
+    priority: int = 0
+    """How much later than its arrival it counts to have come, in levels (see `tulip.lines`); 0 is the first."""
     outcome: "Embedded | Exception | None" = field(default=None)
     """Set once, by whoever settles the sequence."""
 

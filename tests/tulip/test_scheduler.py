@@ -1,4 +1,4 @@
-"""The scheduler's laws: nothing lost, nothing twice, order, budget, bound."""
+"""The scheduler's laws: nothing lost, nothing twice, order, budget, bound, nobody starved."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,23 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tulip_rose.sequence import OutputForm, Sequence
 from tulip_rose.tulip.errors import BadCall, Cancelled, DeadlinePassed, QueueFull
+from tulip_rose.tulip.lines import SECONDS_A_LEVEL, turn
 from tulip_rose.tulip.scheduler import Scheduler
 
 BUDGET, BOUND = 20, 100
 sizes = st.lists(st.integers(1, 30), min_size=1, max_size=12)
+priorities = st.sampled_from([0, 0, 1, 50, 999])
 
 
-def sequence_of(tokens: int, deadline: float = float("inf")) -> Sequence:
-    return Sequence.whole(np.zeros(tokens, dtype=np.int32), OutputForm(4), deadline=deadline)
+def sequence_of(tokens: int, deadline: float = float("inf"), *, arrival: float = 0.0, priority: int = 0) -> Sequence:
+    made = Sequence.whole(np.zeros(tokens, dtype=np.int32), OutputForm(4), arrival=arrival, deadline=deadline)
+    made.priority = priority
+    return made
+
+
+def in_turn(sequences: list[Sequence]) -> list[Sequence]:
+    """As they are served, given in the order in which they came."""
+    return sorted(sequences, key=lambda each: (turn(each), each.priority))
 
 
 class Life(RuleBasedStateMachine):
@@ -29,16 +38,16 @@ class Life(RuleBasedStateMachine):
         self.gone: list[Sequence] = []
         self.submitted = 0
 
-    @rule(tokens=sizes, lifetime=st.sampled_from([1.0, 3.0, float("inf")]))
-    def submit(self, tokens: list[int], lifetime: float) -> None:
-        call = [sequence_of(size, self.now + lifetime) for size in tokens]
+    @rule(tokens=sizes, lifetime=st.sampled_from([1.0, 3.0, float("inf")]), priority=priorities)
+    def submit(self, tokens: list[int], lifetime: float, priority: int) -> None:
+        call = [sequence_of(size, self.now + lifetime, arrival=self.now, priority=priority) for size in tokens]
         room = BOUND - sum(each.tokens for each in self.waiting)
         if sum(tokens) > room:
             with pytest.raises((QueueFull, BadCall)):
                 self.scheduler.submit(call)
             return
         self.scheduler.submit(call)
-        self.waiting += call
+        self.waiting = in_turn(self.waiting + call)
         self.submitted += len(call)
 
     @rule(elapsed=st.sampled_from([0.0, 0.5, 2.0]))
@@ -101,7 +110,7 @@ TestLife.settings = settings(max_examples=100, stateful_step_count=40, deadline=
 
 
 @given(sizes)
-def test_sequences_are_taken_in_order_of_arrival_and_never_overtake(tokens: list[int]) -> None:
+def test_sequences_of_one_priority_are_taken_in_order_of_arrival_and_never_overtake(tokens: list[int]) -> None:
     scheduler = Scheduler(BUDGET, 10_000)
     call = [sequence_of(size) for size in tokens]
     for each in call:
@@ -110,6 +119,53 @@ def test_sequences_are_taken_in_order_of_arrival_and_never_overtake(tokens: list
     while pick := scheduler.take(0.0).batch:
         taken += pick
     assert taken == call
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), priorities), min_size=1, max_size=40), st.data())
+def test_nobody_is_overtaken_by_one_that_comes_later_than_its_levels_say(
+    steps: list[tuple[float, int]], data: st.DataObject
+) -> None:
+    scheduler, now, taken = Scheduler(BUDGET, 10_000), 0.0, 0
+    waiting: list[Sequence] = []
+    for elapsed, priority in steps:
+        now += elapsed
+        own = sequence_of(data.draw(st.integers(1, BUDGET)), arrival=now, priority=priority)
+        scheduler.submit([own])
+        waiting = in_turn([*waiting, own])
+        if data.draw(st.booleans()):
+            batch = scheduler.take(now).batch
+            assert batch == waiting[: len(batch)]
+            waiting, taken = waiting[len(batch) :], taken + len(batch)
+    assert taken + len(scheduler) == len(steps)
+
+
+def test_the_last_priority_is_served_in_a_stream_of_the_first_that_fills_every_batch() -> None:
+    scheduler, last = Scheduler(BUDGET, BOUND), sequence_of(1, priority=999)
+    scheduler.submit([last])
+    for step in range(1, 200):
+        now = step / 10
+        scheduler.submit([sequence_of(BUDGET, arrival=now)])
+        if last in scheduler.take(now).batch:
+            break
+    assert 999 * SECONDS_A_LEVEL <= now <= 999 * SECONDS_A_LEVEL + 0.2
+
+
+def test_a_lower_number_goes_first_though_it_came_later() -> None:
+    scheduler = Scheduler(BUDGET, BOUND)
+    backfill, user = sequence_of(BUDGET, priority=500), sequence_of(BUDGET, arrival=1.0)
+    scheduler.submit([backfill])
+    scheduler.submit([user])
+    assert [scheduler.take(1.0).batch for _ in range(2)] == [[user], [backfill]]
+
+
+def test_lines_that_are_empty_are_gone_once_somebody_looks() -> None:
+    scheduler = Scheduler(BUDGET, BOUND)
+    for priority in range(1000):
+        call = [sequence_of(50, priority=priority)]
+        scheduler.submit(call)
+        scheduler.drop(call, Cancelled("left"))
+    assert scheduler.take(0.0).batch == []
+    assert len(scheduler) == scheduler.queued_tokens == 0
 
 
 def test_a_sequence_above_the_budget_goes_alone() -> None:

@@ -51,6 +51,12 @@ def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[l
     assert (response.queued_tokens, response.model_digest) == (5, "digest-1")
 
 
+def test_a_priority_reaches_every_sequence_and_one_that_is_none_is_refused() -> None:
+    assert [each.priority for each in sequences_of(request_of([[1], [2]], priority=7), CARD, 0.0, 1.0)] == [7, 7]
+    with pytest.raises(BadCall, match="priority 1000 is not one of 0 to 999"):
+        sequences_of(request_of([[1]], priority=1000), CARD, 0.0, 1.0)
+
+
 @pytest.mark.parametrize(("types", "allowed"), [(0, 255), (1, 255), (2, 1), (3, 2)])
 def test_a_type_that_the_model_does_not_have_is_refused_before_it_reaches_a_batch(types: int, allowed: int) -> None:
     card = replace(CARD, token_types=types)

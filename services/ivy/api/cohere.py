@@ -11,6 +11,7 @@ from ivy.api import render, render_several
 from ivy.api.decode import decoded
 from ivy.api.parse import WITH_CHUNK, texts_of, truncation_of
 from ivy.api.request import EmbeddingsRequest, Form
+from ivy.api.types import Normalize, Priority, PromptName
 from ivy.api.writing import DTYPES, Writing
 from ivy.errors import BadRequest
 from ivy.found import Embedded
@@ -77,9 +78,12 @@ class EmbedBody(Struct, frozen=True):
         ]
         | None
     ) = None
+    prompt_name: PromptName | None = None
     output_dimension: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="Size to cut vectors to; see the model.")] | None
     ) = None
+    normalize: Normalize | None = None
+    priority: Priority | None = None
     max_terms: (
         Annotated[
             int, Meta(ge=1, le=2**31 - 1, description="Of `sparse`: as many of the heaviest terms of a text are given.")
@@ -167,13 +171,15 @@ def parse_embed(body: bytes, max_inputs: int, configured: str | None) -> tuple[E
         form=Form(
             kinds,
             asked.output_dimension,
-            None,
+            asked.normalize,
             "output_dimension",
             sparse="sparse" in types,
             terms=asked.max_terms,
             tokens="tokens" in types,
         ),
         input_type=asked.input_type,
+        prompt_name=asked.prompt_name,
+        priority=asked.priority or 0,
         truncation=truncation_of(asked.truncate) or default,
         max_tokens=asked.max_tokens,
         instead=WITH_CHUNK if is_dense else "'end' or 'start'",

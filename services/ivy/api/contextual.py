@@ -18,7 +18,7 @@ from ivy.api.decode import decoded
 from ivy.api.parse import check_count, form_of, texts_of, truncation_of
 from ivy.api.request import DocumentsRequest
 from ivy.api.types import CHOICES as TYPES
-from ivy.api.types import Embedding, EncodingFormat, OutputDtype, Usage
+from ivy.api.types import Embedding, EncodingFormat, Normalize, OutputDtype, Priority, PromptName, Usage
 from ivy.api.writing import Writing, writing_of
 from ivy.chunks import MAX_ROWS
 from ivy.errors import BadRequest
@@ -64,6 +64,9 @@ class DocumentsBody(Struct, frozen=True):
         ]
         | None
     ) = None
+    prompt_name: PromptName | None = None
+    normalize: Normalize | None = None
+    priority: Priority | None = None
     truncation: Annotated[bool, Meta(description="`truncate`; read where that is absent.")] | None = None
     enable_auto_chunking: (
         Annotated[bool, Meta(description="Refused when true: chunks are made by the caller.")] | None
@@ -116,8 +119,10 @@ def parse_documents(body: bytes, max_inputs: int) -> tuple[DocumentsRequest, Wri
         model=asked.model,
         documents=[texts_of(chunks, f"{field}[{index}]", most) for index, chunks in enumerate(documents)],
         field=field,
-        form=form_of(writing.kind, asked.dimensions, asked.output_dimension, None),
+        form=form_of(writing.kind, asked.dimensions, asked.output_dimension, asked.normalize),
         input_type=asked.input_type,
+        prompt_name=asked.prompt_name,
+        priority=asked.priority or 0,
         is_whole=is_whole,
     )
     return request, writing

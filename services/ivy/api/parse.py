@@ -39,6 +39,7 @@ def parse(body: bytes, max_inputs: int) -> tuple[EmbeddingsRequest, Writing]:
         form=form_of(writing.kind, asked.dimensions, asked.output_dimension, asked.normalize),
         input_type=asked.input_type,
         prompt_name=asked.prompt_name,
+        priority=asked.priority or 0,
         truncation=truncation_of(asked.truncation if asked.truncate is None else asked.truncate),
         instead=WITH_CHUNK,
     )

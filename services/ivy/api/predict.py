@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from ivy.api.decode import decoded
 from ivy.api.pairs import CHOICES, Direction, RawScores, Truncate, full, some, truncation_to
 from ivy.api.parse import check_count
+from ivy.api.types import Priority, ServedName
 from ivy.errors import BadRequest
 from ivy.scoring.request import PairsRequest, Texts
 
@@ -50,9 +51,11 @@ class PredictBody(Struct, frozen=True):
         str | list[str | list[str]],
         Meta(description="One text; a list of the one or two texts of one input; or a list of such lists."),
     ]
+    model: ServedName | None = None
     raw_scores: RawScores = False
     truncate: Truncate | None = None
     truncation_direction: Direction | None = None
+    priority: Priority | None = None
 
 
 class Prediction(Struct, frozen=True):
@@ -88,13 +91,14 @@ def parse(body: bytes, max_inputs: int) -> PredictRequest:
     truncation = truncation_to(asked.truncate, asked.truncation_direction)
     return PredictRequest(
         PairsRequest(
-            None,
+            asked.model,
             pairs,
             name.format,
             name.format,
             truncation,
             is_raw=bool(asked.raw_scores),
             is_search=False,
+            priority=asked.priority or 0,
             wants_labels=True,
         ),
         is_list,

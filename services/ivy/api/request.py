@@ -51,6 +51,8 @@ class EmbeddingsRequest:
     """None: as the model is configured."""
     max_tokens: int | None = None
     """The longest input that the caller wants read; None: the longest that the model reads."""
+    priority: int = 0
+    """How many levels it waits behind others, 0 to 999."""
     instead: str = "'end' or 'start'"
     """What `truncate` may be for an input that is too long to be taken."""
 
@@ -74,6 +76,9 @@ class DocumentsRequest:
     """What the caller calls the documents."""
     form: Form
     input_type: str | None
+    prompt_name: str | None = None
+    priority: int = 0
+    """How many levels it waits behind others, 0 to 999."""
     is_whole: bool = False
     """Whether a document that does not fit into one window is refused."""
 

@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from ivy.api.decode import decoded
 from ivy.api.pairs import CHOICES, Direction, RawScores, Truncate, full, some, truncation_to
 from ivy.api.parse import check_count
+from ivy.api.types import Priority, ServedName
 from ivy.errors import BadRequest
 from ivy.scoring.request import PairsRequest
 
@@ -35,7 +36,7 @@ class RerankBody(Struct, frozen=True):
 
     query: Query
     documents: Annotated[list[str | RerankDocument], Meta(description=_RANKED, extra_json_schema={"minItems": 1})]
-    model: Annotated[str, Meta(description="A served name.")] | None = None
+    model: ServedName | None = None
     top_n: TopN | None = None
     return_documents: Annotated[bool, Meta(description="Whether each result has its document in it.")] | None = False
     raw_scores: RawScores = False
@@ -46,6 +47,7 @@ class RerankBody(Struct, frozen=True):
     rank_fields: Annotated[list[Literal["text"]], Meta(description="Of a document only its text is read.")] | None = (
         None
     )
+    priority: Priority | None = None
 
 
 class TeiRerankBody(Struct, frozen=True):
@@ -54,10 +56,11 @@ class TeiRerankBody(Struct, frozen=True):
     query: Query
     texts: Annotated[list[str], Meta(description=_RANKED, extra_json_schema={"minItems": 1})]
     raw_scores: RawScores = False
-    model: Annotated[str, Meta(description="A served name.")] | None = None
+    model: ServedName | None = None
     return_text: Annotated[bool, Meta(description="Whether each rank has its text in it.")] | None = False
     truncate: Truncate | None = None
     truncation_direction: Direction | None = None
+    priority: Priority | None = None
 
 
 _OWN, _TEI = "Jina and Cohere", "text-embeddings-inference"
@@ -154,6 +157,7 @@ def parse(body: bytes, max_inputs: int) -> RerankRequest:
             "texts[{}]".format,
             truncation_to(tei.truncate, tei.truncation_direction),
             is_raw=bool(tei.raw_scores),
+            priority=tei.priority or 0,
         )
         return RerankRequest(asked, tei.texts, True, None, bool(tei.return_text))
     _no_others(fields, RerankBody, TeiRerankBody)
@@ -167,6 +171,7 @@ def parse(body: bytes, max_inputs: int) -> RerankRequest:
         truncation_to(own.truncate, None),
         own.max_tokens_per_doc,
         is_raw=bool(own.raw_scores),
+        priority=own.priority or 0,
     )
     return RerankRequest(asked, texts, False, own.top_n, bool(own.return_documents))
 

@@ -8,6 +8,7 @@ from msgspec import Meta, Struct
 from ivy.api.decode import decoded
 from ivy.api.pairs import CHOICES, RawScores, Truncate, full, some, truncation_to
 from ivy.api.parse import check_count
+from ivy.api.types import Priority, ServedName
 from ivy.errors import BadRequest
 from ivy.scoring.request import PairsRequest
 
@@ -32,9 +33,10 @@ class ScoreBody(Struct, frozen=True):
 
     text_1: Annotated[str | list[str], Meta(description="The first side: one text for all pairs, or one for each.")]
     text_2: Annotated[str | list[str], Meta(description="The second side, one text a pair.")]
-    model: Annotated[str, Meta(description="A served name.")] | None = None
+    model: ServedName | None = None
     raw_scores: RawScores = False
     truncate: Truncate | None = None
+    priority: Priority | None = None
 
 
 class Score(Struct, frozen=True):
@@ -94,6 +96,7 @@ def parse(body: bytes, max_inputs: int) -> PairsRequest:
         truncation_to(asked.truncate, None),
         is_raw=bool(asked.raw_scores),
         is_search=False,
+        priority=asked.priority or 0,
     )
 
 

@@ -9,8 +9,8 @@ from ivy.api.decode import decoded
 from ivy.api.parse import inputs_of
 from ivy.api.request import EmbeddingsRequest, Form
 from ivy.api.tei import truncation_of_flags
-from ivy.api.tei_types import Direction, PromptName, Truncate
-from ivy.api.types import Input
+from ivy.api.tei_types import Direction, Truncate
+from ivy.api.types import Input, Priority, PromptName, ServedName
 
 EXAMPLE = {"inputs": ["What is a trellis?", "A frame that plants climb."]}
 _CHOICES = {"truncation_direction": "left, right"}
@@ -20,9 +20,11 @@ class EmbedSparseBody(Struct, frozen=True):
     """What `POST /embed_sparse` takes."""
 
     inputs: Input
+    model: ServedName | None = None
     truncate: Truncate | None = None
     truncation_direction: Direction | None = None
     prompt_name: PromptName | None = None
+    priority: Priority | None = None
     max_terms: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="As many of the heaviest terms of a text are given.")]
         | None
@@ -40,12 +42,14 @@ class EmbedAllBody(Struct, frozen=True):
     """What `POST /embed_all` takes."""
 
     inputs: Input
+    model: ServedName | None = None
     truncate: Truncate | None = None
     truncation_direction: Direction | None = None
     prompt_name: (
         Annotated[str, Meta(description="The name of a prompt that the model has; `query` makes queries of inputs.")]
         | None
     ) = None
+    priority: Priority | None = None
 
 
 _SPARSE = msgspec.json.Decoder(EmbedSparseBody)
@@ -76,13 +80,14 @@ def parse_all(body: bytes, max_inputs: int) -> EmbeddingsRequest:
 def _request(asked: EmbedSparseBody | EmbedAllBody, form: Form, max_inputs: int) -> EmbeddingsRequest:
     texts, ids, is_list = inputs_of(asked.inputs, "inputs", max_inputs)
     return EmbeddingsRequest(
-        model=None,
+        model=asked.model,
         texts=texts,
         ids=ids,
         field="inputs",
         is_list=is_list,
         form=form,
         prompt_name=asked.prompt_name,
+        priority=asked.priority or 0,
         truncation=truncation_of_flags(asked.truncate, asked.truncation_direction),
         instead="true",
     )

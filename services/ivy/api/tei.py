@@ -35,6 +35,7 @@ class TokenizeRequest:
     texts: Sequence[str]
     with_special: bool
     prompt_name: str | None
+    model: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class DecodeRequest:
     is_list: bool
     """Whether they came as a list of lists: then errors name them `ids[i]`, else `ids`."""
     skip_special: bool
+    model: str | None
 
     def param(self, index: int) -> str:
         """What an error calls the list at `index`."""
@@ -69,13 +71,14 @@ def parse_embed(body: bytes, max_inputs: int) -> EmbeddingsRequest:
     asked = decoded(body, _EMBED, _CHOICES)
     texts, ids, is_list = inputs_of(asked.inputs, "inputs", max_inputs)
     return EmbeddingsRequest(
-        model=None,
+        model=asked.model,
         texts=texts,
         ids=ids,
         field="inputs",
         is_list=is_list,
         form=Form(dimensions=asked.dimensions, normalize=asked.normalize is not False),
         prompt_name=asked.prompt_name,
+        priority=asked.priority or 0,
         truncation=truncation_of_flags(asked.truncate, asked.truncation_direction),
         instead="true",
     )
@@ -94,10 +97,11 @@ def parse_similarity(body: bytes, max_inputs: int) -> SimilarityRequest:
     if not source:
         raise BadRequest("inputs.source_sentence is an empty text", param="inputs.source_sentence")
     return SimilarityRequest(
-        model=None,
+        model=asked.model,
         texts=[source, *texts_of(asked.inputs.sentences, "inputs.sentences", max_inputs)],
         field="inputs",
         prompt_name=how.prompt_name,
+        priority=asked.priority or 0,
         truncation=truncation_of_flags(how.truncate, how.truncation_direction),
         instead="true",
     )
@@ -115,7 +119,7 @@ def parse_tokenize(body: bytes, max_inputs: int) -> TokenizeRequest:
     size = sum(map(len, texts))
     if size > MAX_CHARACTERS:
         raise BadRequest(f"{size} characters, of which {MAX_CHARACTERS} are taken apart at once", param="inputs")
-    return TokenizeRequest(texts, asked.add_special_tokens is not False, asked.prompt_name)
+    return TokenizeRequest(texts, asked.add_special_tokens is not False, asked.prompt_name, asked.model)
 
 
 def parse_decode(body: bytes, max_inputs: int) -> DecodeRequest:
@@ -130,7 +134,7 @@ def parse_decode(body: bytes, max_inputs: int) -> DecodeRequest:
     size = sum(map(len, ids))
     if size > MAX_CHARACTERS:
         raise BadRequest(f"{size} token ids, of which {MAX_CHARACTERS} are put together at once", param="ids")
-    return DecodeRequest(ids, is_list, asked.skip_special_tokens is not False)
+    return DecodeRequest(ids, is_list, asked.skip_special_tokens is not False, asked.model)
 
 
 def token_answer(id: int, text: str, begin: int, end: int, *, is_special: bool) -> dict[str, Any]:

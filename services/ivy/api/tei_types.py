@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from ivy.api.types import Input, TokenId
+from ivy.api.types import Input, Priority, PromptName, ServedName, TokenId
 
 Direction = Annotated[
     Literal["left", "right", "Left", "Right"],
@@ -13,7 +13,6 @@ Direction = Annotated[
 Truncate = Annotated[
     bool, Meta(description="Whether a long input is cut, or refused. Default: as the model is configured.")
 ]
-PromptName = Annotated[str, Meta(description="The name of a prompt that the model has.")]
 
 EMBED_EXAMPLE = {"inputs": ["What is a trellis?", "A frame that plants climb."]}
 SIMILARITY_EXAMPLE = {
@@ -27,6 +26,7 @@ class TeiEmbedBody(Struct, frozen=True):
     """What `POST /embed` takes."""
 
     inputs: Input
+    model: ServedName | None = None
     truncate: Truncate | None = None
     truncation_direction: Direction | None = None
     prompt_name: PromptName | None = None
@@ -34,6 +34,7 @@ class TeiEmbedBody(Struct, frozen=True):
     dimensions: (
         Annotated[int, Meta(ge=1, le=2**31 - 1, description="Size to cut vectors to; see the model.")] | None
     ) = None
+    priority: Priority | None = None
 
 
 class SimilarityInputs(Struct, frozen=True):
@@ -56,6 +57,8 @@ class SimilarityBody(Struct, frozen=True):
 
     inputs: SimilarityInputs
     parameters: SimilarityParameters | None = None
+    model: ServedName | None = None
+    priority: Priority | None = None
 
 
 class TokenizeBody(Struct, frozen=True):
@@ -64,6 +67,7 @@ class TokenizeBody(Struct, frozen=True):
     inputs: Annotated[str | list[str], Meta(description="One text, or texts.")]
     add_special_tokens: bool | None = True
     prompt_name: PromptName | None = None
+    model: ServedName | None = None
 
 
 class TokenAnswer(Struct, frozen=True):
@@ -81,6 +85,7 @@ class DecodeBody(Struct, frozen=True):
 
     ids: Annotated[list[TokenId | list[TokenId]], Meta(description="The token ids of one text, or of several.")]
     skip_special_tokens: bool | None = True
+    model: ServedName | None = None
 
 
 class EmbeddingModelType(Struct, frozen=True):

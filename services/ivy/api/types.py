@@ -60,6 +60,19 @@ Truncate = Annotated[
     ),
 ]
 
+Priority = Annotated[
+    int,
+    Meta(
+        ge=0,
+        le=999,
+        description="How urgent the request is: 0, the default, is the most urgent. Where engines are busy, a request "
+        "waits as though it had come 10 ms later for each level; so nobody starves. Within a level it is first come, "
+        "first served.",
+    ),
+]
+ServedName = Annotated[str, Meta(description="A served name; whatever is served here by default.")]
+PromptName = Annotated[str, Meta(description="The name of a prompt that the model has.")]
+Normalize = Annotated[bool, Meta(description="Whether vectors have unit norm. Default: as the model says.")]
 
 CHOICES = {
     "encoding_format": "float, base64, base64_int8, base64_binary",
@@ -96,14 +109,13 @@ class EmbeddingsBody(Struct, frozen=True, gc=False):
         ]
         | None
     ) = None
-    prompt_name: Annotated[str, Meta(description="The name of a prompt that the model has.")] | None = None
+    prompt_name: PromptName | None = None
     truncate: Truncate | None = None
     truncation: (
         Annotated[bool, Meta(description="`truncate`, as Voyage's clients call it; read where that is absent.")] | None
     ) = None
-    normalize: (
-        Annotated[bool, Meta(description="Whether vectors have unit norm. Default: as the model says.")] | None
-    ) = None
+    normalize: Normalize | None = None
+    priority: Priority | None = None
     user: Annotated[str, Meta(description="Accepted as other servers do, and not used.")] | None = None
 
 

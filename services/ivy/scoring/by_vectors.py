@@ -105,5 +105,6 @@ class _Side:
             input_type=role,
             truncation=truncation,
             max_tokens=max_tokens,
+            priority=request.priority,
             name=lambda place: self.name(self.places.index(place)),
         )

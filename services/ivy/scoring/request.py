@@ -28,6 +28,8 @@ class PairsRequest:
     """Whether the activation is left out."""
     is_search: bool = True
     """Whether the first side is a query and the second one a document; else they are alike."""
+    priority: int = 0
+    """How many levels it waits behind others, 0 to 999."""
     wants_labels: bool = False
     """Whether the values of all labels are wanted; else there must be one value a pair."""
 

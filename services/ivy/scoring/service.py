@@ -10,7 +10,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import PackingError, pack_ids, pack_types, unpack_rows
 
 from ivy.admission import Admission
-from ivy.calls import Call, Calls
+from ivy.calls import Call, Calls, Turn
 from ivy.checks import routes_of
 from ivy.chunks import Chunk, merge
 from ivy.client.card import Card
@@ -77,7 +77,7 @@ class ScoringService:
             model_and_role(request.model, self._config.served_names)
         cards = await self._hold.cards(lambda: _about(request), deadline)
         if cards[0].task == "score":
-            return await self._by_model(request, cards, timing, deadline)
+            return await self._by_model(request, cards, timing, Turn(deadline, request.priority))
         if request.wants_labels:
             raise BadRequest(f"this model embeds and has no labels: {_instead(cards[0])}")
         found = await self._by_vectors.alike(request, self._truncation(request), timing, deadline)
@@ -90,7 +90,7 @@ class ScoringService:
         configured = {"error": Truncation.NONE, "start": Truncation.START}
         return configured.get(self._config.embedding.truncation or "end", Truncation.END)
 
-    async def _by_model(self, request: PairsRequest, cards: Sequence[Card], timing: Timing, deadline: float) -> Scored:
+    async def _by_model(self, request: PairsRequest, cards: Sequence[Card], timing: Timing, turn: Turn) -> Scored:
         model, card = self._model, cards[0]
         if model is None:
             # The folder here has no model that scores, and the engine's has one: they are not of one manifest.
@@ -110,7 +110,7 @@ class ScoringService:
             timing.tokenize_s = time.perf_counter() - began
             sizes = [len(pair.ids) for pair in read]
             lease.settle(sum(sizes))
-            raw = await self._raw(read, cards, timing, deadline)
+            raw = await self._raw(read, cards, timing, turn)
         self._metrics.tokens.inc(sum(sizes))
         self._metrics.inputs.inc(len(request.pairs))
         raw = raw[order]
@@ -118,7 +118,7 @@ class ScoringService:
         return Scored(raw, scores, card.labels, sum(sizes[place] for place in order))
 
     async def _raw(
-        self, pairs: Sequence[Pair], cards: Sequence[Card], timing: Timing, deadline: float
+        self, pairs: Sequence[Pair], cards: Sequence[Card], timing: Timing, turn: Turn
     ) -> NDArray[np.float32]:
         """The values of all pairs, `[pairs, labels]`, in their order."""
         card = cards[0]
@@ -126,7 +126,7 @@ class ScoringService:
             lambda chunk: request_of(pairs[chunk.first : chunk.first + len(chunk.inputs)], card.digest),
             lambda chunk, asked, answer: rows_of(chunk, asked, answer, card.dimensions),
         )
-        found = await self._calls.answers([pair.ids for pair in pairs], call, cards, timing, deadline)
+        found = await self._calls.answers([pair.ids for pair in pairs], call, cards, timing, turn)
         return merge([chunk for chunk, _ in found], [rows for _, rows in found])
 
 

@@ -53,7 +53,7 @@ async def tokenize(parts: Parts, request: web.Request) -> web.Response:
     """Show the tokens of texts."""
     async with parts.asked(request, lambda data: tei.parse_tokenize(data, parts.config.max_inputs)) as (asked, _):
         async with asyncio.timeout(parts.config.request_timeout_s):
-            found = await parts.tokens.of(asked.texts, asked.prompt_name, with_special=asked.with_special)
+            found = await parts.tokens.of(asked.texts, asked.model, asked.prompt_name, with_special=asked.with_special)
         return json_of(
             [
                 [
@@ -69,7 +69,9 @@ async def decode(parts: Parts, request: web.Request) -> web.Response:
     """Show the texts of token ids."""
     async with parts.asked(request, lambda data: tei.parse_decode(data, parts.config.max_inputs)) as (asked, _):
         async with asyncio.timeout(parts.config.request_timeout_s):
-            return json_of(await parts.tokens.texts(asked.ids, asked.param, skip_special=asked.skip_special))
+            return json_of(
+                await parts.tokens.texts(asked.ids, asked.model, asked.param, skip_special=asked.skip_special)
+            )
 
 
 async def info(parts: Parts, _: web.Request) -> web.Response:

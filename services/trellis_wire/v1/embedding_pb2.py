@@ -24,29 +24,29 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftrellis_wire/v1/embedding.proto\x12\ntrellis.v1\"\xa4\x01\n\x06Output\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.trellis.v1.OutputKind\x12\r\n\x05spans\x18\x02 \x01(\x0c\x12+\n\x0bvector_type\x18\x03 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x12\n\ndimensions\x18\x04 \x01(\r\x12\x16\n\tnormalize\x18\x05 \x01(\x08H\x00\x88\x01\x01\x42\x0c\n\n_normalize\"p\n\nOutputRows\x12\x0c\n\x04rows\x18\x01 \x01(\x0c\x12\x12\n\ndimensions\x18\x02 \x01(\r\x12+\n\x0bvector_type\x18\x03 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x13\n\x0b\x66\x61iled_rows\x18\x04 \x03(\r\"\xab\x02\n\x0c\x45mbedRequest\x12\x11\n\ttoken_ids\x18\x01 \x01(\x0c\x12\x0f\n\x07lengths\x18\x02 \x01(\x0c\x12\r\n\x05spans\x18\x03 \x01(\x0c\x12+\n\x0bvector_type\x18\x04 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x12\n\ndimensions\x18\x05 \x01(\r\x12\x16\n\tnormalize\x18\x06 \x01(\x08H\x00\x88\x01\x01\x12\x14\n\x0cmodel_digest\x18\x07 \x01(\t\x12$\n\x04kind\x18\x08 \x01(\x0e\x32\x16.trellis.v1.OutputKind\x12\x13\n\x0btoken_types\x18\t \x01(\x0c\x12 \n\x04\x61lso\x18\n \x03(\x0b\x32\x12.trellis.v1.Output\x12\x0e\n\x06unseen\x18\x0b \x01(\x0c\x42\x0c\n\n_normalize\"\xec\x01\n\rEmbedResponse\x12\x0c\n\x04rows\x18\x01 \x01(\x0c\x12\x12\n\ndimensions\x18\x02 \x01(\r\x12+\n\x0bvector_type\x18\x03 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x13\n\x0b\x66\x61iled_rows\x18\x04 \x03(\r\x12\x10\n\x08queue_ms\x18\x05 \x01(\x02\x12\x12\n\nforward_ms\x18\x06 \x01(\x02\x12\x15\n\rqueued_tokens\x18\x07 \x01(\x04\x12\x14\n\x0cmodel_digest\x18\x08 \x01(\t\x12$\n\x04\x61lso\x18\t \x03(\x0b\x32\x16.trellis.v1.OutputRows\"\r\n\x0bInfoRequest\"\xc8\x03\n\x0cInfoResponse\x12\x12\n\nmodel_name\x18\x01 \x01(\t\x12\x14\n\x0cmodel_digest\x18\x02 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x03 \x01(\t\x12\r\n\x05\x64type\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x19\n\x11\x61ttention_backend\x18\x06 \x01(\t\x12\x12\n\ndimensions\x18\x07 \x01(\r\x12\x1a\n\x12\x61llowed_dimensions\x18\x08 \x03(\r\x12\x18\n\x10max_input_tokens\x18\t \x01(\r\x12\x17\n\x0fvocabulary_size\x18\n \x01(\r\x12\x0f\n\x07pooling\x18\x0b \x01(\t\x12\x11\n\tnormalize\x18\x0c \x01(\x08\x12\x18\n\x10max_batch_tokens\x18\r \x01(\x04\x12\x19\n\x11max_queued_tokens\x18\x0e \x01(\x04\x12\x15\n\rqueued_tokens\x18\x0f \x01(\x04\x12\x0f\n\x07version\x18\x10 \x01(\t\x12\x0c\n\x04task\x18\x11 \x01(\t\x12\x0f\n\x07outputs\x18\x12 \x03(\t\x12\x0e\n\x06labels\x18\x13 \x03(\t\x12\x18\n\x10token_dimensions\x18\x14 \x01(\r\x12\x11\n\tmax_terms\x18\x15 \x01(\r*p\n\nVectorType\x12\x1b\n\x17VECTOR_TYPE_UNSPECIFIED\x10\x00\x12\x17\n\x13VECTOR_TYPE_FLOAT32\x10\x01\x12\x14\n\x10VECTOR_TYPE_INT8\x10\x02\x12\x16\n\x12VECTOR_TYPE_BINARY\x10\x03*S\n\nOutputKind\x12\x15\n\x11OUTPUT_KIND_DENSE\x10\x00\x12\x16\n\x12OUTPUT_KIND_SPARSE\x10\x01\x12\x16\n\x12OUTPUT_KIND_TOKENS\x10\x02\x32\x84\x01\n\tEmbedding\x12<\n\x05\x45mbed\x12\x18.trellis.v1.EmbedRequest\x1a\x19.trellis.v1.EmbedResponse\x12\x39\n\x04Info\x12\x17.trellis.v1.InfoRequest\x1a\x18.trellis.v1.InfoResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ftrellis_wire/v1/embedding.proto\x12\ntrellis.v1\"\xa4\x01\n\x06Output\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.trellis.v1.OutputKind\x12\r\n\x05spans\x18\x02 \x01(\x0c\x12+\n\x0bvector_type\x18\x03 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x12\n\ndimensions\x18\x04 \x01(\r\x12\x16\n\tnormalize\x18\x05 \x01(\x08H\x00\x88\x01\x01\x42\x0c\n\n_normalize\"p\n\nOutputRows\x12\x0c\n\x04rows\x18\x01 \x01(\x0c\x12\x12\n\ndimensions\x18\x02 \x01(\r\x12+\n\x0bvector_type\x18\x03 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x13\n\x0b\x66\x61iled_rows\x18\x04 \x03(\r\"\xbd\x02\n\x0c\x45mbedRequest\x12\x11\n\ttoken_ids\x18\x01 \x01(\x0c\x12\x0f\n\x07lengths\x18\x02 \x01(\x0c\x12\r\n\x05spans\x18\x03 \x01(\x0c\x12+\n\x0bvector_type\x18\x04 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x12\n\ndimensions\x18\x05 \x01(\r\x12\x16\n\tnormalize\x18\x06 \x01(\x08H\x00\x88\x01\x01\x12\x14\n\x0cmodel_digest\x18\x07 \x01(\t\x12$\n\x04kind\x18\x08 \x01(\x0e\x32\x16.trellis.v1.OutputKind\x12\x13\n\x0btoken_types\x18\t \x01(\x0c\x12 \n\x04\x61lso\x18\n \x03(\x0b\x32\x12.trellis.v1.Output\x12\x0e\n\x06unseen\x18\x0b \x01(\x0c\x12\x10\n\x08priority\x18\x0c \x01(\rB\x0c\n\n_normalize\"\xec\x01\n\rEmbedResponse\x12\x0c\n\x04rows\x18\x01 \x01(\x0c\x12\x12\n\ndimensions\x18\x02 \x01(\r\x12+\n\x0bvector_type\x18\x03 \x01(\x0e\x32\x16.trellis.v1.VectorType\x12\x13\n\x0b\x66\x61iled_rows\x18\x04 \x03(\r\x12\x10\n\x08queue_ms\x18\x05 \x01(\x02\x12\x12\n\nforward_ms\x18\x06 \x01(\x02\x12\x15\n\rqueued_tokens\x18\x07 \x01(\x04\x12\x14\n\x0cmodel_digest\x18\x08 \x01(\t\x12$\n\x04\x61lso\x18\t \x03(\x0b\x32\x16.trellis.v1.OutputRows\"\r\n\x0bInfoRequest\"\xc8\x03\n\x0cInfoResponse\x12\x12\n\nmodel_name\x18\x01 \x01(\t\x12\x14\n\x0cmodel_digest\x18\x02 \x01(\t\x12\x14\n\x0c\x61rchitecture\x18\x03 \x01(\t\x12\r\n\x05\x64type\x18\x04 \x01(\t\x12\x0e\n\x06\x64\x65vice\x18\x05 \x01(\t\x12\x19\n\x11\x61ttention_backend\x18\x06 \x01(\t\x12\x12\n\ndimensions\x18\x07 \x01(\r\x12\x1a\n\x12\x61llowed_dimensions\x18\x08 \x03(\r\x12\x18\n\x10max_input_tokens\x18\t \x01(\r\x12\x17\n\x0fvocabulary_size\x18\n \x01(\r\x12\x0f\n\x07pooling\x18\x0b \x01(\t\x12\x11\n\tnormalize\x18\x0c \x01(\x08\x12\x18\n\x10max_batch_tokens\x18\r \x01(\x04\x12\x19\n\x11max_queued_tokens\x18\x0e \x01(\x04\x12\x15\n\rqueued_tokens\x18\x0f \x01(\x04\x12\x0f\n\x07version\x18\x10 \x01(\t\x12\x0c\n\x04task\x18\x11 \x01(\t\x12\x0f\n\x07outputs\x18\x12 \x03(\t\x12\x0e\n\x06labels\x18\x13 \x03(\t\x12\x18\n\x10token_dimensions\x18\x14 \x01(\r\x12\x11\n\tmax_terms\x18\x15 \x01(\r*p\n\nVectorType\x12\x1b\n\x17VECTOR_TYPE_UNSPECIFIED\x10\x00\x12\x17\n\x13VECTOR_TYPE_FLOAT32\x10\x01\x12\x14\n\x10VECTOR_TYPE_INT8\x10\x02\x12\x16\n\x12VECTOR_TYPE_BINARY\x10\x03*S\n\nOutputKind\x12\x15\n\x11OUTPUT_KIND_DENSE\x10\x00\x12\x16\n\x12OUTPUT_KIND_SPARSE\x10\x01\x12\x16\n\x12OUTPUT_KIND_TOKENS\x10\x02\x32\x84\x01\n\tEmbedding\x12<\n\x05\x45mbed\x12\x18.trellis.v1.EmbedRequest\x1a\x19.trellis.v1.EmbedResponse\x12\x39\n\x04Info\x12\x17.trellis.v1.InfoRequest\x1a\x18.trellis.v1.InfoResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'trellis_wire.v1.embedding_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_VECTORTYPE']._serialized_start=1343
-  _globals['_VECTORTYPE']._serialized_end=1455
-  _globals['_OUTPUTKIND']._serialized_start=1457
-  _globals['_OUTPUTKIND']._serialized_end=1540
+  _globals['_VECTORTYPE']._serialized_start=1361
+  _globals['_VECTORTYPE']._serialized_end=1473
+  _globals['_OUTPUTKIND']._serialized_start=1475
+  _globals['_OUTPUTKIND']._serialized_end=1558
   _globals['_OUTPUT']._serialized_start=48
   _globals['_OUTPUT']._serialized_end=212
   _globals['_OUTPUTROWS']._serialized_start=214
   _globals['_OUTPUTROWS']._serialized_end=326
   _globals['_EMBEDREQUEST']._serialized_start=329
-  _globals['_EMBEDREQUEST']._serialized_end=628
-  _globals['_EMBEDRESPONSE']._serialized_start=631
-  _globals['_EMBEDRESPONSE']._serialized_end=867
-  _globals['_INFOREQUEST']._serialized_start=869
-  _globals['_INFOREQUEST']._serialized_end=882
-  _globals['_INFORESPONSE']._serialized_start=885
-  _globals['_INFORESPONSE']._serialized_end=1341
-  _globals['_EMBEDDING']._serialized_start=1543
-  _globals['_EMBEDDING']._serialized_end=1675
+  _globals['_EMBEDREQUEST']._serialized_end=646
+  _globals['_EMBEDRESPONSE']._serialized_start=649
+  _globals['_EMBEDRESPONSE']._serialized_end=885
+  _globals['_INFOREQUEST']._serialized_start=887
+  _globals['_INFOREQUEST']._serialized_end=900
+  _globals['_INFORESPONSE']._serialized_start=903
+  _globals['_INFORESPONSE']._serialized_end=1359
+  _globals['_EMBEDDING']._serialized_start=1561
+  _globals['_EMBEDDING']._serialized_end=1693
 # @@protoc_insertion_point(module_scope)

@@ -54,7 +54,7 @@ class OutputRows(_message.Message):
     def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class EmbedRequest(_message.Message):
-    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest", "kind", "token_types", "also", "unseen")
+    __slots__ = ("token_ids", "lengths", "spans", "vector_type", "dimensions", "normalize", "model_digest", "kind", "token_types", "also", "unseen", "priority")
     TOKEN_IDS_FIELD_NUMBER: _ClassVar[int]
     LENGTHS_FIELD_NUMBER: _ClassVar[int]
     SPANS_FIELD_NUMBER: _ClassVar[int]
@@ -66,6 +66,7 @@ class EmbedRequest(_message.Message):
     TOKEN_TYPES_FIELD_NUMBER: _ClassVar[int]
     ALSO_FIELD_NUMBER: _ClassVar[int]
     UNSEEN_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
     token_ids: bytes
     lengths: bytes
     spans: bytes
@@ -77,7 +78,8 @@ class EmbedRequest(_message.Message):
     token_types: bytes
     also: _containers.RepeatedCompositeFieldContainer[Output]
     unseen: bytes
-    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., kind: _Optional[_Union[OutputKind, str]] = ..., token_types: _Optional[bytes] = ..., also: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., unseen: _Optional[bytes] = ...) -> None: ...
+    priority: int
+    def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., kind: _Optional[_Union[OutputKind, str]] = ..., token_types: _Optional[bytes] = ..., also: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., unseen: _Optional[bytes] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class EmbedResponse(_message.Message):
     __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest", "also")

@@ -1,15 +1,16 @@
-"""`Scheduler`: first come, first served over sequences, in batches of a token budget, bounded in tokens.
+"""`Scheduler`: first come, first served within a priority, in batches of a token budget, bounded in tokens.
 
-Pure: no threads, no clock (the time is an argument), no network. Every operation costs a constant a sequence.
+Pure: no threads, no clock (the time is an argument), no network. Every operation costs a constant a sequence,
+and the logarithm of the number of priorities that wait.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable
 from collections.abc import Sequence as Run
 from dataclasses import dataclass, field
 
 from tulip_rose.sequence import Sequence
 from tulip_rose.tulip.errors import BadCall, DeadlinePassed, QueueFull
+from tulip_rose.tulip.lines import Lines
 
 
 @dataclass(slots=True)
@@ -17,7 +18,7 @@ class Pick:
     """What one look at the queue yields."""
 
     batch: list[Sequence] = field(default_factory=list)
-    """The next batch, in order of arrival; it counts as in flight from now on."""
+    """The next batch, in the order in which they are served; it counts as in flight from now on."""
     tokens: int = 0
     """Tokens of the batch."""
     expired: list[Sequence] = field(default_factory=list)
@@ -25,12 +26,7 @@ class Pick:
 
 
 class Scheduler:
-    """Decides which sequences are the next batch.
-
-    An ordered mapping and not a deque holds those that wait: one that leaves early (its caller went away) leaves at
-    once from wherever it stands. Marks in a deque would let callers that come and go fill the memory behind a
-    stuck device.
-    """
+    """Decides which sequences are the next batch."""
 
     def __init__(self, max_batch_tokens: int, max_queued_tokens: int) -> None:
         """Limits in tokens: of one batch, and of everything that waits (in flight not counted)."""
@@ -38,7 +34,7 @@ class Scheduler:
         self.max_queued_tokens = max_queued_tokens
         self.queued_tokens = 0
         self.in_flight_tokens = 0
-        self._waiting: OrderedDict[Sequence, None] = OrderedDict()
+        self._waiting = Lines()
 
     def __repr__(self) -> str:
         return (
@@ -55,7 +51,7 @@ class Scheduler:
         return self.queued_tokens + self.in_flight_tokens
 
     def submit(self, sequences: Run[Sequence]) -> None:
-        """Put a whole call at the end of the queue, or nothing of it.
+        """Put a whole call at the end of its line, or nothing of it.
 
         Raises:
             QueueFull: there is no room now.
@@ -68,7 +64,8 @@ class Scheduler:
             )
         if self.queued_tokens + tokens > self.max_queued_tokens:
             raise QueueFull(tokens, self.queued_tokens, self.max_queued_tokens)
-        self._waiting.update((sequence, None) for sequence in sequences)
+        for sequence in sequences:
+            self._waiting.add(sequence)
         self.queued_tokens += tokens
 
     def take(self, now: float) -> Pick:
@@ -78,8 +75,7 @@ class Scheduler:
         A sequence above the budget goes alone.
         """
         pick = Pick()
-        while self._waiting:
-            head = next(iter(self._waiting))
+        while (head := self._waiting.first()) is not None:
             if head.deadline <= now:
                 self._leave(head)
                 head.outcome = DeadlinePassed("the deadline passed while the text waited")
@@ -114,5 +110,5 @@ class Scheduler:
         self.in_flight_tokens -= sum(sequence.tokens for sequence in sequences)
 
     def _leave(self, sequence: Sequence) -> None:
-        del self._waiting[sequence]
+        self._waiting.remove(sequence)
         self.queued_tokens -= sequence.tokens

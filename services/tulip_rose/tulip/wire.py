@@ -15,6 +15,9 @@ from tulip_rose.sequence import Embedded, Sequence, Want
 from tulip_rose.tulip.asked import WIRE_TYPES, Asked, check_answer_size, form_of, spans_of
 from tulip_rose.tulip.errors import BadCall, WrongDigest
 
+MAX_PRIORITY = 999
+"""The last level. Each has a line of its own, so that there must be an end to them."""
+
 
 def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, deadline: float) -> list[Sequence]:
     """Read a request, with every check that the model's card allows.
@@ -32,6 +35,8 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
     if request.model_digest and request.model_digest != card.model_digest:
         raise WrongDigest(f"this engine serves digest {card.model_digest}, the call is for {request.model_digest}")
     asked: list[Asked] = [request, *request.also]
+    if request.priority > MAX_PRIORITY:
+        raise BadCall(f"priority {request.priority} is not one of 0 to {MAX_PRIORITY}")
     forms = [form_of(each, card) for each in asked]
     check_answer_size(request, asked, forms)
     try:
@@ -43,7 +48,7 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
         raise BadCall(str(error)) from None
     _check_ids(request, ids, card)
     return [
-        Sequence(own, tuple(map(Want, own_spans, forms)), arrival, deadline, own_types, own_unseen)
+        Sequence(own, tuple(map(Want, own_spans, forms)), arrival, deadline, own_types, own_unseen, request.priority)
         for own, own_types, own_unseen, *own_spans in zip(ids, types, unseen, *spans, strict=True)
     ]
 

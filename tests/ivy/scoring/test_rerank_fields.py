@@ -49,3 +49,23 @@ async def test_info_tells_whether_long_pairs_are_cut(serve, ScoringEngine, score
         assert (await response.json())["auto_truncate"] is cuts
     assert (answer.status == 200) is cuts
     await engine.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/rerank", {"query": QUERY, "texts": DOCUMENTS}),
+        ("/v2/rerank", {"query": QUERY, "documents": DOCUMENTS}),
+        ("/score", {"text_1": QUERY, "text_2": DOCUMENTS}),
+        ("/predict", {"inputs": [[QUERY, "a bulb"]]}),
+    ],
+)
+async def test_a_priority_goes_with_the_pairs_of_a_model_that_scores(scorer, path, body):
+    assert (await scorer.post(path, **body, priority=5)).status == 200
+    assert [call.priority for call in scorer.engine.calls] == [5]
+    refused(await scorer.post(path, **body, priority=1000), "priority")
+
+
+async def test_labels_are_asked_of_a_served_model_alone(labeller):
+    assert (await labeller.post("/predict", inputs="a", model="labeller")).status == 200
+    refused(await labeller.post("/predict", inputs="a", model="gpt"), "model", 404, "model_not_found")
