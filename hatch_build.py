@@ -13,8 +13,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _BUILDS = {
-    "services/tulip_rose/rose/native/build.py": "CPU kernels are not built, torch will do their work",
-    "services/ivy/tokenize/native/build.py": "the tokenizer is not built, its library will do the work, slower",
+    "services/tulip_rose/rose/native": "CPU kernels are not built, torch will do their work",
+    "services/ivy/tokenize/native": "the tokenizer is not built, its library will do the work, slower",
 }
 
 
@@ -23,21 +23,23 @@ class KernelHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile; a machine that cannot gets a wheel that works without."""
-        built = [self._build(path, without) for path, without in _BUILDS.items()]
+        root = Path(self.root)
+        compiler = _load(root / "native_build.py")
+        built = [_build(compiler, root / folder, without) for folder, without in _BUILDS.items()]
         if not any(built):
             return
         build_data["pure_python"] = False
         # No part of it is bound to a version of Python.
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_')}"
 
-    def _build(self, path: str, without: str) -> bool:
-        module = _load(Path(self.root) / path)
-        try:
-            module.build()
-        except module.NotBuiltError as error:
-            print(f"{without}: {error}", file=sys.stderr)
-            return False
-        return True
+
+def _build(compiler: ModuleType, folder: Path, without: str) -> bool:
+    try:
+        compiler.build(compiler.recipe_of(folder))
+    except compiler.NotBuiltError as error:
+        print(f"{without}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def _load(path: Path) -> ModuleType:

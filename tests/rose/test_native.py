@@ -16,9 +16,11 @@ from tulip_rose.rose.layers.kit import NativeKit, TorchKit
 from tulip_rose.rose.layers.linear import Activation, Linear
 from tulip_rose.rose.layers.native_block import NativePostNorm
 from tulip_rose.rose.layers.norm import Norm
-from tulip_rose.rose.native import build, library
+from tulip_rose.rose.native import library, recipe
 from tulip_rose.rose.native.library import Team, missing
 from tulip_rose.rose.options import EngineOptions
+
+import native_build
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def unbuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_the_kernels_are_built_wherever_there_is_a_compiler() -> None:
     assert shutil.which("g++"), "the tests need g++"
-    assert build.TARGET.exists()
+    assert recipe.TARGET.exists()
     assert missing("float32") in (None, "the processor has no AVX-512")
 
 
@@ -72,19 +74,19 @@ def test_torch_attention_can_be_asked_for(tiny: Path) -> None:
 def test_a_machine_that_cannot_compile_is_told_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
-    monkeypatch.setattr(build, "TARGET", tmp_path / "kernels.so")
+    monkeypatch.setattr(recipe, "TARGET", tmp_path / "kernels.so")
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv(variable, value)
-    with pytest.raises(build.NotBuiltError, match=r"could not be run|no C\+\+ compiler was found|failed"):
-        build.build()
+    with pytest.raises(native_build.NotBuiltError, match=r"could not be run|no C\+\+ compiler was found|failed"):
+        native_build.build(recipe)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_newer_than_its_sources_is_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "TARGET", tmp_path / "kernels.so")
-    assert [build.build()] == list(tmp_path.iterdir())
+    monkeypatch.setattr(recipe, "TARGET", tmp_path / "kernels.so")
+    assert [native_build.build(recipe)] == list(tmp_path.iterdir())
     monkeypatch.setenv("CXX", "false")
-    assert build.build() == build.TARGET
+    assert native_build.build(recipe) == recipe.TARGET
 
 
 def test_a_closed_team_leaves_no_thread_and_may_be_closed_twice() -> None:

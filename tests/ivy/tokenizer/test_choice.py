@@ -7,13 +7,15 @@ from base64 import b64encode
 import pytest
 import tokenizers
 from ivy.metrics import Metrics
-from ivy.tokenize.native import build, check, choice, library
+from ivy.tokenize.native import check, choice, library, recipe
 from ivy.tokenize.native.characters import BertCharacters, Block, GraphemeCharacters, Kind
 from ivy.tokenize.native.choice import Fallback, choose
 from ivy.tokenize.native.encoder import MOST_BLOCKS, Encoder
 from ivy.tokenize.native.pipeline import Unsupported, read_pipeline
 from ivy.tokenize.tokenizer import Tokenizer
 from ivy.tokenize.truncation import Truncation
+
+import native_build
 
 
 @pytest.fixture
@@ -93,13 +95,13 @@ def test_a_library_that_is_not_there_is_none(monkeypatch, tmp_path):
 
 
 def test_a_compiler_that_fails_is_told_with_its_words(monkeypatch, tmp_path):
-    monkeypatch.setattr(build, "TARGET", tmp_path / "tokenizer.so")
+    monkeypatch.setattr(recipe, "TARGET", tmp_path / "tokenizer.so")
     monkeypatch.setenv("CXX", "false")
-    with pytest.raises(build.NotBuiltError, match=r"false .* failed"):
-        build.build()
+    with pytest.raises(native_build.NotBuiltError, match=r"false .* failed"):
+        native_build.build(recipe)
     monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.raises(build.NotBuiltError, match="no-such-compiler could not be run"):
-        build.build()
+    with pytest.raises(native_build.NotBuiltError, match="no-such-compiler could not be run"):
+        native_build.build(recipe)
 
 
 @pytest.mark.parametrize("fallback", [None, *Fallback])

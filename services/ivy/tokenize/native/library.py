@@ -8,7 +8,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_lon
 from functools import cache
 from typing import Any
 
-from ivy.tokenize.native.build import TARGET
+from ivy.tokenize.native.recipe import TARGET
 
 UNSURE, MISSING = -1, -2
 """Answers of `ivy_encode` that are no number of ids."""

@@ -2,7 +2,7 @@
 
 extern "C" {
 
-// As `build.digest` makes it: whoever calls with other structures than these would be misunderstood in silence.
+// As `recipe.digest` makes it: whoever calls with other structures than these would be misunderstood in silence.
 const char* rose_sources() { return ROSE_SOURCES; }
 
 // Bit 0: AVX-512 (F, BW, DQ, VL) with FMA. Bit 1: bfloat16 products (AVX512_BF16).

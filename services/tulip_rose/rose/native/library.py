@@ -10,7 +10,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int, c_long, 
 from functools import cache
 from typing import Any
 
-from tulip_rose.rose.native.build import TARGET, digest, sources
+from tulip_rose.rose.native.recipe import TARGET, digest, sources
 
 _WIDE, _BFLOAT16 = 1, 2
 
