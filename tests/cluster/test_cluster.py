@@ -131,7 +131,10 @@ def test_a_part_is_stopped_and_started_again() -> None:
     [
         (("run", "true"), f"error: cluster '{NAME}' is not up"),
         (("load", "x"), f"error: cluster '{NAME}' is not up"),
-        (("build", "nothing"), "error: there is no module 'nothing'; there is: kubernetes coredns"),
+        (
+            ("build", "nothing"),
+            "error: there is no module 'nothing'; there is: kubernetes coredns helm kwok versitygw keda",
+        ),
         (("stop",), f"error: cluster '{NAME}' is not up"),
         (("fly",), "cluster up [NODES]"),
     ],

@@ -2,6 +2,7 @@
 
 version=1.34.2
 modules="kubernetes coredns helm kwok versitygw"
+asked_for="keda" # takes longer than all others but Kubernetes, and few tests need it: built where it is named
 
 _flags() { # MODULE
     echo "-s -w"
@@ -13,12 +14,15 @@ _stamp() { (cd "$here/go/$1" && { _flags "$1"; cat go.mod go.sum; find . -name "
 
 _built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")" ]]; }
 
+# KEDA calls its programs `operator` and `adapter`, so they get a folder.
+_folder() { [[ $1 != keda ]] && echo "$bin" || echo "$bin/keda"; } # MODULE
+
 build_module() { # MODULE
     command -v go >/dev/null || fail "go is missing: it builds $1 (1.26 or newer, https://go.dev/dl)"
     echo "cluster: building $1" >&2
     local start=$SECONDS targets=(tool)
     [[ $1 != kubernetes ]] || targets+=(./pause)
-    (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -ldflags="$(_flags "$1" | xargs)" -o "$bin/" "${targets[@]}") 8>&- ||
+    (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -ldflags="$(_flags "$1" | xargs)" -o "$(_folder "$1")/" "${targets[@]}") 8>&- ||
         fail "go could not build $1"
     _stamp "$1" >"$cache/$1.stamp"
     echo "cluster: built $1 in $((SECONDS - start)) s" >&2
@@ -27,9 +31,9 @@ build_module() { # MODULE
 build() { # [MODULE…]
     local module wanted=("$@")
     [[ $# -gt 0 ]] || read -ra wanted <<<"$modules"
-    mkdir -p "$bin"
+    mkdir -p "$bin" "$bin/keda"
     for module in "${wanted[@]}"; do
-        [[ -f $here/go/$module/go.mod ]] || fail "there is no module '$module'; there is: $modules"
+        [[ -f $here/go/$module/go.mod ]] || fail "there is no module '$module'; there is: $modules $asked_for"
         ! _built "$module" || continue
         exec 8>"$cache/$module.lock"
         flock -w 1800 8 || fail "another build of $module has held $cache/$module.lock for half an hour"

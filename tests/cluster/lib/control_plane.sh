@@ -50,7 +50,7 @@ control_plane() {
     # heartbeat could be written. It then takes all endpoints from all Services for some seconds, whatever the pods do.
     launch kube-controller-manager "$bin/kube-controller-manager" --kubeconfig="$KUBECONFIG" --leader-elect=false --use-service-account-credentials=true \
         --service-account-private-key-file="$pki/sa.key" --root-ca-file="$pki/ca.crt" --cluster-cidr=10.244.0.0/16 --allocate-node-cidrs=false \
-        --node-monitor-grace-period=5m
+        --node-monitor-grace-period=5m --horizontal-pod-autoscaler-sync-period=5s
     launch kube-scheduler "$bin/kube-scheduler" --kubeconfig="$KUBECONFIG" --leader-elect=false
     launch coredns "$bin/coredns" -conf "$dir/Corefile"
     launch kube-proxy "$bin/kube-proxy" --kubeconfig="$KUBECONFIG" --oom-score-adj=0 --hostname-override=node0 --proxy-mode=iptables \
