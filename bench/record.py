@@ -56,7 +56,14 @@ def surroundings(packages: Sequence[str]) -> dict[str, str]:
     }
 
 
-def write(name: str, title: str, around: dict[str, str], sections: Sequence[tuple[str, str]], data: Any) -> Path:
+def write(
+    name: str,
+    title: str,
+    around: dict[str, str],
+    sections: Sequence[tuple[str, str]],
+    data: Any,
+    folder: Path = RESULTS,
+) -> Path:
     """Write `<date>-<name>.md` and `.json`.
 
     Args:
@@ -65,12 +72,13 @@ def write(name: str, title: str, around: dict[str, str], sections: Sequence[tupl
         around: see `surroundings`.
         sections: heading and Markdown of each part.
         data: everything measured, for JSON.
+        folder: where; it is made where it is not there.
 
     Returns:
         The page.
     """
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{around['date'][:10]}-{name}.md"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{around['date'][:10]}-{name}.md"
     facts = "\n".join(f"- {key}: {value}" for key, value in around.items())
     parts = [f"# {title}", facts, *(f"## {heading}\n\n{text}" for heading, text in sections)]
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")

@@ -1,0 +1,98 @@
+"""See the package. Ends with 1 where something is not right, whatever its speed."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from tulip_rose.rose.backends.table import NAMES
+
+from bench.gpu.hardware import PACKAGES, hardware
+from bench.gpu.model_run import PARTS, ModelRun
+from bench.gpu.models import SHAPES, write_model
+from bench.gpu.scale import ON_CPU, ON_GPU, Clock, Scale
+from bench.record import RESULTS, surroundings, write
+
+_SECONDS = 570.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run, print the page and write it."""
+    asked = _options(arguments)
+    there = torch.cuda.is_available() and not asked.cpu
+    scale = ON_GPU if there else ON_CPU
+    if not there:
+        _say("without a GPU: this is the small part for a CPU; it shows that all of it runs, and its times say nothing")
+    around = {**surroundings(PACKAGES), **hardware()}
+    runs = _runs(asked, scale)
+    failures = [failure for run in runs for failure in run.failures]
+    left_out = [what for run in runs for what in run.clock.left_out]
+    verdict = "\n".join(f"- {each}" for each in failures) or "Everything that was checked holds."
+    sections = [
+        ("Right or wrong", verdict),
+        *(section for run in runs for section in run.sections),
+        ("Left out", "\n".join(f"- {each}" for each in left_out) or "Nothing."),
+    ]
+    data = {run.key: run.data for run in runs} | {"failures": failures, "left out": left_out}
+    title = f"On a GPU: {around['gpu']}" if there else "On a GPU: the part that a CPU can do"
+    with TemporaryDirectory() as scratch:
+        folder = asked.out or (RESULTS if there else Path(scratch))
+        path = write("gpu" if there else "gpu-on-cpu", title, around, sections, data, folder)
+        print(path.read_text(encoding="utf-8"))
+    return 1 if failures else 0
+
+
+def _runs(asked: argparse.Namespace, scale: Scale) -> list[ModelRun]:
+    """All models, each with an equal share of the time that is left when it begins."""
+    whole, runs = Clock(asked.seconds), []
+    for index, key in enumerate(asked.models):
+        with TemporaryDirectory() as scratch:
+            clock = Clock(whole.left / (len(asked.models) - index))
+            run = ModelRun(key, SHAPES[key], Path(scratch), scale, clock, _telling(key, whole))
+            runs.append(run)
+            run.say("writing a model of its shape, with random weights")
+            write_model(run.shape, run.folder, scale.device, small=scale.small)
+            run.do([part for part in PARTS if part in asked.only], asked.backends)
+    _say(f"done in {whole.gone:.0f} s")
+    return runs
+
+
+def _telling(key: str, whole: Clock) -> Callable[[str], None]:
+    return lambda line: _say(f"{whole.gone:4.0f} s  {key}: {line}")
+
+
+def _say(line: str) -> None:
+    print(f"bench-gpu: {line}", file=sys.stderr, flush=True)
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=sys.modules["bench.gpu"].__doc__)
+    many = {"nargs": "+", "metavar": "NAME"}
+    parser.add_argument(
+        "--models", default=list(SHAPES), choices=SHAPES, help=f"Of {', '.join(SHAPES)}; all, unless named.", **many
+    )
+    parser.add_argument(
+        "--only", default=list(PARTS), choices=PARTS, help=f"Of {', '.join(PARTS)}; all, unless named.", **many
+    )
+    parser.add_argument(
+        "--backends",
+        default=[],
+        choices=NAMES,
+        help=f"Attention, of {', '.join(NAMES)}; unless named, all that are installed and need not be compiled first.",
+        **many,
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=_SECONDS,
+        help="Time for everything; what would take longer is left out and named.",
+    )
+    parser.add_argument("--out", type=Path, help="Folder of the result; bench/results on a GPU, nowhere without one.")
+    parser.add_argument("--cpu", action="store_true", help="Do the small part for a CPU, though there is a GPU.")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
