@@ -11,7 +11,7 @@ from bench.gpu.clients import serve
 from bench.gpu.contenders import EAGER, Field, gather, options
 from bench.gpu.models import SEED, Reference, Shape, made_up
 from bench.gpu.scale import GPU, Clock, Scale
-from bench.gpu.targets import TARGETS
+from bench.gpu.targets import TARGETS, Target
 
 PARTS = {"parity": 45.0, "graphs": 20.0, "latency": 40.0, "throughput": 40.0, "clients": 30.0, "timeline": 20.0}
 """In their order, with the seconds that each needs for one model on a GPU, which are guesses."""
@@ -68,6 +68,11 @@ class ModelRun:
     def _vocabulary(self) -> int:
         return int(self.shape.of(small=self.scale.small)["vocab_size"])
 
+    @property
+    def _targets(self) -> tuple[Target, ...]:
+        """What is aimed at for the model itself; of a small one of its kind nothing is."""
+        return () if self.scale.small else TARGETS[self.key]
+
     def _add(self, heading: str, text: str, data: Any) -> None:
         self.sections.append((f"{self.shape.name}: {heading}", text))
         self.data[heading] = data
@@ -105,11 +110,11 @@ class ModelRun:
 
     def _latency(self, contenders: Field) -> None:
         found = speed.latency(contenders, self.scale, self.clock, self._vocabulary)
-        self._add("latency", show.latencies(found, TARGETS[self.key]), found)
+        self._add("latency", show.latencies(found, self._targets), found)
 
     def _throughput(self, contenders: Field) -> None:
         found = speed.throughput(contenders, self.scale, self.clock, self._vocabulary)
-        self._add("throughput", show.throughputs(found, TARGETS[self.key]), found)
+        self._add("throughput", show.throughputs(found, self._targets), found)
 
     def _clients(self, contenders: Field) -> None:
         found = [
