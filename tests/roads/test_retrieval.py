@@ -3,7 +3,7 @@
 Vectors of int8 are held against those of the reference made int8 by the same law, clamp(round(127 tanh(x))) of the
 vector before normalisation, so that what is compared is the engine and not the law, which moves Spearman by 0.003 in
 the reference too. In bfloat16 the weights themselves are rounded, which moves Spearman by 0.001 in the reference too:
-there it is held against the reference in bfloat16, and more loosely against that in float32. Of near ties it changes
+here it is held against the reference in float32 all the same, and against that in bfloat16. Of near ties it changes
 some, for better and for worse: the nDCG of so few queries may move by as much as chance makes of that.
 """
 
@@ -35,7 +35,6 @@ pytestmark = pytest.mark.processes
 
 PIECES = 250_037
 NEAR = 0.001
-ROUNDED = 0.002
 BATCH = 250
 RULES = {
     "minilm": {},
@@ -173,7 +172,7 @@ def test_finds_and_compares_as_well_in_bfloat16(case: Case, tell: Callable[..., 
     tell(case, reference=reference, rounded=rounded, served=served)
     assert abs(served.ndcg - reference.ndcg) <= NEAR + served.chance(reference)
     assert abs(served.spearman - rounded.spearman) <= NEAR
-    assert abs(served.spearman - reference.spearman) <= ROUNDED
+    assert abs(served.spearman - reference.spearman) <= NEAR
 
 
 @pytest.mark.parametrize("case", ["minilm"], indirect=True)

@@ -55,13 +55,13 @@ class Weights:
         """Which of several names of one tensor is there, as `take` knows them; the first where none is."""
         return next((name for name in names if self._prefix + name in self._files), names[0])
 
-    def take(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """The tensor `name` in the wanted dtype; a tensor can be taken once.
+    def take(self, name: str, shape: tuple[int, ...], dtype: torch.dtype | None = None) -> Tensor:
+        """The tensor `name` in this dtype, else in that of the model; a tensor can be taken once.
 
         Raises:
             LoadError: missing, of another shape, not of floating point, or with a value that is not finite.
         """
-        return self.take_whole(self._prefix + name, shape, self.dtype)
+        return self.take_whole(self._prefix + name, shape, dtype or self.dtype)
 
     def take_whole(
         self, name: str, shape: tuple[int, ...], dtype: torch.dtype = torch.float32, *, keep: bool = False

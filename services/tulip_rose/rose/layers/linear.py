@@ -56,7 +56,7 @@ class TorchLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None, activation: Activation = Activation.NONE) -> None:
         """Take a weight [out, in] and a bias [out]."""
-        self._bias = bias
+        self._bias = None if bias is None else bias.to(weight.dtype)
         self._activation = activation
         self._packed = weight.device.type == "cpu" and torch.backends.mkldnn.is_available()
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None) if self._packed else weight

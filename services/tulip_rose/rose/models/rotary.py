@@ -76,7 +76,9 @@ def decoder_attention(
     heads = attention_heads(config, config.integer("head_dim"))
     epsilon = config.number("rms_norm_eps", 1e-6)
     counts = {"q_norm": heads.queries, "k_norm": heads.keys}
-    norms = [take(f"{name}.{norm}.weight", heads.size).float().expand(count, -1) for norm, count in counts.items()]
+    norms = [
+        take.precise(f"{name}.{norm}.weight", heads.size).float().expand(count, -1) for norm, count in counts.items()
+    ]
     normed = Heads(heads.queries, heads.keys, heads.size, torch.cat(norms) + plus, epsilon)
     widths = {"q_proj": heads.queries * heads.size, **dict.fromkeys(("k_proj", "v_proj"), heads.keys * heads.size)}
     parts = [(f"{name}.{part}", width) for part, width in widths.items()]

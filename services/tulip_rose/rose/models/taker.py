@@ -17,10 +17,15 @@ class Taker:
         self._weights = weights
         self._kit = kit
         self._device = device
+        self._dtype = torch.float32 if kit.precise else weights.dtype
 
     def __call__(self, name: str, *shape: int) -> Tensor:
         """A tensor of its own memory, so that the file can be closed."""
         return self._weights.take(name, shape).to(self._device, copy=True)
+
+    def precise(self, name: str, *shape: int) -> Tensor:
+        """As a call, for biases and norms: in float32 where the kit keeps those so beside weights of bfloat16."""
+        return self._weights.take(name, shape, self._dtype).to(self._device, copy=True)
 
     def linear(
         self, names: list[str], out: int, into: int, activation: Activation = Activation.NONE, *, bias: bool = True
@@ -41,17 +46,17 @@ class Taker:
 
     def norm(self, name: str, size: int, epsilon: float, *, bias: bool = True) -> Norm:
         """A layer norm with weight and, where it has one, bias; gamma and beta in old checkpoints."""
-        weight = self(self._weights.spelling(f"{name}.weight", f"{name}.gamma"), size)
-        added = self(self._weights.spelling(f"{name}.bias", f"{name}.beta"), size) if bias else None
+        weight = self.precise(self._weights.spelling(f"{name}.weight", f"{name}.gamma"), size)
+        added = self.precise(self._weights.spelling(f"{name}.bias", f"{name}.beta"), size) if bias else None
         return self._kit.norm(weight, added, epsilon)
 
     def rms_norm(self, name: str, size: int, epsilon: float, plus: float = 0.0) -> Norm:
         """A norm by the root of the mean square; `plus` is added to its weight, as families do that store it so."""
-        return self._kit.rms_norm(self(f"{name}.weight", size).float() + plus, epsilon)
+        return self._kit.rms_norm(self.precise(f"{name}.weight", size).float() + plus, epsilon)
 
     def _cat(self, parts: list[tuple[str, int]], into: int, *, bias: bool) -> tuple[Tensor, Tensor | None]:
         weight = torch.cat([self._weights.take(f"{name}.weight", (out, into)) for name, out in parts])
         if not bias:
             return weight.to(self._device), None
-        biases = torch.cat([self._weights.take(f"{name}.bias", (out,)) for name, out in parts])
+        biases = torch.cat([self._weights.take(f"{name}.bias", (out,), self._dtype) for name, out in parts])
         return weight.to(self._device), biases.to(self._device)
