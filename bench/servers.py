@@ -58,17 +58,20 @@ class Server:
 
 
 @contextmanager
-def trellis(threads: int, dtype: str) -> Iterator[Server]:
+def trellis(
+    threads: int, dtype: str, *, engine_flags: Sequence[str] = (), gateway_flags: Sequence[str] = ()
+) -> Iterator[Server]:
     """One engine and one gateway, as `local` starts them, but without an access log: the peer writes none either."""
     model, (grpc, metrics, port) = str(minilm()), _free_ports(3)
     engine = [
         *(sys.executable, "-m", "tulip_rose", "serve", "--model", model, "--device", "cpu"),
         *("--dtype", dtype, "--threads", str(threads), "--log-level", "warning"),
-        *("--listen", f"127.0.0.1:{grpc}", "--metrics-listen", f"127.0.0.1:{metrics}"),
+        *("--listen", f"127.0.0.1:{grpc}", "--metrics-listen", f"127.0.0.1:{metrics}", *engine_flags),
     ]
     gateway = [
         *(sys.executable, "-m", "ivy", "serve", "--model", model, "--served-name", "minilm"),
         *("--listen", f"127.0.0.1:{port}", "--engines", f"127.0.0.1:{grpc}", "--log-level", "warning"),
+        *gateway_flags,
     ]
     url = f"http://127.0.0.1:{port}"
     with (

@@ -86,6 +86,7 @@ def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
         *("--slow-start-seconds", str(model.gateway.slow_start_s)),
         *_given("--max-queued-tokens", model.gateway.max_queued_tokens),
         *_given("--api-keys-file", place.api_keys_file),
+        *_given("--trace-sample-percent", f"{model.tracing.sample_percent:g}" if model.tracing else None),
         *_everywhere(model, place),
     ]
 
@@ -112,6 +113,7 @@ def _everywhere(model: EmbeddingModel, place: Place) -> list[str]:
         *("--model-digest", place.model_digest),
         *("--drain-delay-seconds", str(place.drain_delay_s)),
         *("--drain-timeout-seconds", str(model.engine.drain_timeout_s)),
+        *_given("--trace-endpoint", model.tracing.endpoint if model.tracing else None),
     ]
 
 

@@ -23,7 +23,11 @@ _APART = {"engine": ("replicas", "autoscaling", "rollout"), "gateway": ("replica
 
 def engine_intent(model: EmbeddingModel) -> Intent:
     """What engine pods depend on."""
-    return _common(model) | {
+    # Which requests are traced is the gateways' decision: engines do not roll for another share of them.
+    tracing = {"tracing": {"endpoint": model.tracing.endpoint}} if model.tracing else {}
+    return {
+        **_common(model),
+        **tracing,
         "engine": model.spec["engine"],
         "scheduling": names.short_hash(model.scheduling),
     }
@@ -37,7 +41,10 @@ def gateway_intent(model: EmbeddingModel, secrets: Mapping[str, str]) -> Intent:
         secrets: hashes of contents by name of the Secret; one that does not exist is absent.
     """
     keys = model.gateway.api_keys_secret
-    return _common(model) | {
+    tracing = {"tracing": model.spec["monitoring"]["tracing"]} if model.tracing else {}
+    return {
+        **_common(model),
+        **tracing,
         "gateway": model.spec["gateway"],
         "drain": model.spec["engine"]["drain"],
         "secrets": {keys: secrets.get(keys)} if keys else {},

@@ -50,6 +50,14 @@ class Download:
 
 
 @dataclass(frozen=True)
+class Tracing:
+    """Where traces go, and how many requests have one."""
+
+    endpoint: str
+    sample_percent: float
+
+
+@dataclass(frozen=True)
 class EmbeddingModel:
     """One manifest.
 
@@ -61,6 +69,7 @@ class EmbeddingModel:
         cache: None keeps weights on each pod's own disk.
         scheduling: `spec.scheduling` as it was written.
         pod_monitor: auto, enabled or disabled.
+        tracing: None traces nothing.
         max_unavailable: pods of each kind that a drain of nodes may take at once.
         restart: what a person wrote into the annotation that makes pods anew.
         digest: of everything that changes vectors.
@@ -79,6 +88,7 @@ class EmbeddingModel:
     gateway: Gateway
     scheduling: Mapping[str, Any]
     pod_monitor: str
+    tracing: Tracing | None
     max_unavailable: int
     suspended: bool
     restart: str
@@ -102,6 +112,7 @@ class EmbeddingModel:
             gateway=Gateway.from_spec(spec["gateway"]),
             scheduling=spec.get("scheduling", {}),
             pod_monitor=spec["monitoring"]["podMonitor"],
+            tracing=_tracing(spec["monitoring"].get("tracing")),
             max_unavailable=spec["disruption"]["maxUnavailable"],
             suspended=spec["suspend"],
             restart=(metadata.get("annotations") or {}).get(RESTART_ANNOTATION, ""),
@@ -127,6 +138,10 @@ def _cache(spec: Mapping[str, Any]) -> Cache | None:
         storage_class=claim.get("storageClassName"),
         access_mode=claim["accessMode"],
     )
+
+
+def _tracing(spec: Mapping[str, Any] | None) -> Tracing | None:
+    return None if spec is None else Tracing(spec["endpoint"], spec["samplePercent"])
 
 
 def _download(spec: Mapping[str, Any]) -> Download:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from ivy import logs
         from ivy.serve import serve
 
-        logs.set_up(config.log_level)
+        logs.set_up(config.log_level, config.log_format)
         uvloop.run(serve(config))
     except ConfigError as error:
         print(f"ivy: {error}", file=sys.stderr)

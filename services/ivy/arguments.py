@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ivy.cluster.access import api_server
-from ivy.config import LOG_LEVELS, Address, Config, ServiceName
+from ivy.config import LOG_FORMATS, LOG_LEVELS, Address, Config, ServiceName
 from ivy.embedding import EmbeddingRules, read_rules
 from ivy.errors import ConfigError
 from ivy.keys import read_keys
@@ -26,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     _add_network(serve)
     _add_limits(serve)
     _add_life(serve)
+    _add_telling(serve)
     return whole
 
 
@@ -149,7 +150,23 @@ def _add_life(serve: argparse.ArgumentParser) -> None:
     _add_number(serve, "--request-timeout-seconds", "request_timeout_s", "Longest time of one request.")
     _add_number(serve, "--drain-delay-seconds", "drain_delay_s", "After a signal, keep taking connections this long.")
     _add_number(serve, "--drain-timeout-seconds", "drain_timeout_s", "Then give accepted requests this long to finish.")
+
+
+def _add_telling(serve: argparse.ArgumentParser) -> None:
     _add(serve, "--log-level", "Least important lines to print.", choices=LOG_LEVELS)
+    _add(serve, "--log-format", "How lines are written: one JSON object each, or for eyes.", choices=LOG_FORMATS)
+    serve.add_argument(
+        "--trace-endpoint",
+        metavar="URL",
+        help="Collector that takes traces by OTLP over gRPC, http://HOST:PORT or https://HOST:PORT. "
+        "Default: nothing is traced.",
+    )
+    _add_number(
+        serve,
+        "--trace-sample-percent",
+        "trace_sample_percent",
+        "Requests to trace of callers that do not decide it themselves.",
+    )
 
 
 def _add(serve: argparse.ArgumentParser, flag: str, text: str, **more: Any) -> None:

@@ -104,10 +104,15 @@ class Calls:
             raise TimeoutError
         asked = call.ask(chunk)
         asked.priority = turn.priority
-        answer = await self._engines.embed(asked, chunk.tokens, timeout_s)
-        timing.queue_s = max(timing.queue_s, answer.queue_ms / 1000)
-        timing.forward_s = max(timing.forward_s, answer.forward_ms / 1000)
+        answer = await self._ask(chunk, asked, timing, timeout_s)
+        timing.answered(answer)
         return chunk, call.read(chunk, asked, answer)
+
+    async def _ask(self, chunk: Chunk, asked: pb.EmbedRequest, timing: Timing, timeout_s: float) -> pb.EmbedResponse:
+        if timing.trace is None:
+            return await self._engines.embed(asked, chunk.tokens, timeout_s, timing.metadata)
+        with timing.trace.call(chunk) as context:
+            return await self._engines.embed(asked, chunk.tokens, timeout_s, (*timing.metadata, *context))
 
 
 def chunk_budget(asked: int, cards: Sequence[Card]) -> int:

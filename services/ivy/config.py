@@ -5,11 +5,14 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trellis_wire.tracing.endpoint import endpoint_flaw
+
 from ivy.embedding import EmbeddingRules
 from ivy.errors import ConfigError
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("json", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,12 @@ class Config:
     """How long accepted requests may take to finish after that."""
     log_level: str = "info"
     """Least important lines to print."""
+    log_format: str = "json"
+    """How they are written."""
+    trace_endpoint: str | None = None
+    """Where traces go; None: nothing is traced."""
+    trace_sample_percent: float = 1.0
+    """Requests to trace of callers that do not decide it themselves."""
 
     def __post_init__(self) -> None:
         """Refuse values that no flag could mean."""
@@ -137,6 +146,7 @@ class Config:
             ("--request-timeout-seconds", self.request_timeout_s, 86400.0),
             ("--retry-budget-percent", self.retry_budget_percent, 100.0),
             ("--hold-seconds", self.hold_s, 86400.0),
+            ("--trace-sample-percent", self.trace_sample_percent, 100.0),
             ("--slow-start-seconds", self.slow_start_s, 3600.0),
             ("--drain-delay-seconds", self.drain_delay_s, 86400.0),
             ("--drain-timeout-seconds", self.drain_timeout_s, 86400.0),
@@ -145,6 +155,9 @@ class Config:
                 raise ConfigError(f"{flag}: {value} is not between 0 and {most:g}")
         if self.request_timeout_s == 0:
             raise ConfigError("--request-timeout-seconds: 0 leaves no time for an answer")
+        flaw = endpoint_flaw(self.trace_endpoint) if self.trace_endpoint is not None else None
+        if flaw:
+            raise ConfigError(f"--trace-endpoint: {flaw}")
         _check_names(self.served_names)
         _check_engines(self.engines)
 

@@ -1,9 +1,10 @@
 """`Gateway`: all parts of one gateway, put together. The only file that knows them all."""
 
+import asyncio
 import time
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from aiohttp import web
 
@@ -35,6 +36,9 @@ from ivy.tokenize.pool import TokenizerPool
 from ivy.tokenize.tokenizer import Tokenizer
 from ivy.tokens import Tokens
 
+if TYPE_CHECKING:
+    from ivy.traces import Traces
+
 BODIES_IN_FLIGHT = 4
 """Of the longest kind: what the memory of a gateway must have room for."""
 
@@ -57,11 +61,15 @@ class Gateway:
     hold: Hold
     discovery: Discovery
     """Tells `engines` which ones there are."""
+    traces: "Traces | None"
+    """Where requests are traced."""
 
     async def close(self) -> None:
         """End what works behind the server."""
         await self.engines.close()
         self.pool.close()
+        if self.traces is not None:
+            await asyncio.to_thread(self.traces.close)
 
 
 def build(config: Config) -> Gateway:
@@ -75,7 +83,7 @@ def build(config: Config) -> Gateway:
     tokenizer = Tokenizer.load(config.model, late_file.prefixes if late_file else ())
     pool = TokenizerPool(tokenizer, config.tokenizer_threads)
     statuses = {200, *(leaf.status for leaf in leaves())}
-    metrics = Metrics(PATHS, sorted(statuses))
+    metrics = Metrics(PATHS, sorted(statuses), exemplars=config.trace_endpoint is not None)
     metrics.tokenizes(pool.tokenizer.fallback)
     engines = Engines(config, metrics)
     hold = Hold(config, engines, metrics)
@@ -89,11 +97,22 @@ def build(config: Config) -> Gateway:
     described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))
     tokens = Tokens(pool, prompts, config.served_names)
     parts = Parts(config, service, tokens, scoring, engines, hold, admission, life, metrics, described)
-    around = Around(ROUTES, Keyring(config.api_keys), life, metrics, AccessLog(config.log_level))
+    traces = _traces(config, metrics)
+    access_log = AccessLog(config.log_level, config.log_format)
+    around = Around(ROUTES, Keyring(config.api_keys), life, metrics, access_log, traces)
     metrics.requests_in_flight.set_function(lambda: float(life.under_way))
     app = web.Application(middlewares=[around.middleware()])
     app.add_routes(handlers(parts))
-    return Gateway(app, engines, pool, life, hold, _discovery(config, engines, metrics))
+    return Gateway(app, engines, pool, life, hold, _discovery(config, engines, metrics), traces)
+
+
+def _traces(config: Config, metrics: Metrics) -> "Traces | None":
+    """Nothing of OpenTelemetry is imported where nothing is traced."""
+    if config.trace_endpoint is None:
+        return None
+    from ivy.traces import Traces
+
+    return Traces.open(config, config.trace_endpoint, metrics)
 
 
 def _discovery(config: Config, engines: Engines, metrics: Metrics) -> Discovery:

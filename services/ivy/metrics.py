@@ -19,13 +19,15 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.exposition import choose_encoder
+from trellis_wire.tracing.outcomes import OUTCOMES
 
 from ivy.client.endpoint import Endpoint
+from ivy.timing import STAGES, Timing
 from ivy.tokenize.native.choice import Fallback
 
 OTHER = "other"
 """The route of a path that nobody serves: callers must not make label values."""
-STAGES = ("parse", "tokenize", "queue", "forward", "total")
 SIZES = (512, 8192)
 """Most tokens of a small and of a medium request: each class has a time of its own that it may take."""
 
@@ -80,7 +82,9 @@ class DiscoveryMetrics:
 class Metrics:
     """What `/metrics` shows."""
 
-    def __init__(self, routes: Iterable[str], statuses: Iterable[int]) -> None:
+    def __init__(self, routes: Iterable[str], statuses: Iterable[int], *, exemplars: bool = False) -> None:
+        """`exemplars`: whether `exposition` has them, for those who ask in a format that can."""
+        self._exemplars = exemplars
         # A `_created` series beside each counter doubles what is scraped, and says only when the process began.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
@@ -112,22 +116,34 @@ class Metrics:
             "tokenizer_fallback", "Whether the library tokenizes, which is slower, and for what reason.", "reason"
         )
         self._fallback = {reason: fallback.labels(reason.value) for reason in Fallback}
+        spans = self._counter("spans", "Spans of traces, by what became of them.", "outcome")
+        self._spans = {outcome: spans.labels(outcome) for outcome in OUTCOMES}
         self._describe_state()
         self._describe_times()
 
-    def answered(self, tokens: int, seconds: float) -> None:
+    def answered(self, tokens: int, timing: Timing) -> None:
         """A request of so many tokens was answered as it should be."""
-        self._answers[sum(tokens > most for most in SIZES)].observe(seconds)
+        exemplar = timing.trace.exemplar if timing.trace is not None else None
+        total_s = timing.total_s()
+        for stage, child in self._stages:
+            child.observe(getattr(timing, stage), exemplar)
+        self._total.observe(total_s, exemplar)
+        self._answers[sum(tokens > most for most in SIZES)].observe(total_s, exemplar)
+
+    def spans_ended(self, outcome: str, spans: int) -> None:
+        """This became of so many spans."""
+        self._spans[outcome].inc(spans)
 
     def _describe_times(self) -> None:
         stages = Histogram(
             _PREFIX + "stage_seconds",
-            "Time of each stage of a request; queue and forward are the engine's.",
+            "Time of each stage of a request; from queue to settle they are the engine's.",
             ["stage"],
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self.stages = {stage: stages.labels(stage) for stage in STAGES}
+        self._stages = [(f"{stage}_s", stages.labels(stage)) for stage in STAGES]
+        self._total = stages.labels("total")
         answers = Histogram(
             _PREFIX + "request_seconds",
             "Time of requests answered with vectors or scores, by the most tokens of their class.",
@@ -162,6 +178,11 @@ class Metrics:
     def exposition(self) -> bytes:
         """All families in Prometheus text."""
         return generate_latest(self._registry)
+
+    def answer(self, accept: str) -> tuple[bytes, str]:
+        """All families and their content type: Prometheus text, or what `accept` asks for where there are exemplars."""
+        encode, content_type = choose_encoder(accept if self._exemplars else "")
+        return encode(self._registry), content_type
 
     def _describe_state(self) -> None:
         self.requests_in_flight = self._gauge("requests_in_flight", "Requests being answered.")

@@ -147,10 +147,11 @@ class EmbeddingService:
         with self._admission.lease(about, bound) as lease:
             began = time.perf_counter()
             pieces = await make()
-            timing.tokenize_s = time.perf_counter() - began
+            timing.took("tokenize", began)
             tokens = pieces.tokens
             lease.settle(tokens)
             rows = await found(pieces)
+            timing.found()
         self._metrics.tokens.inc(tokens)
         self._metrics.inputs.inc(pieces.count)
         return Embedded(rows.vectors, rows.sparse, rows.token_rows, tokens)

@@ -2,8 +2,19 @@
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aiohttp import web
+from trellis_wire.v1 import embedding_pb2 as pb
+
+if TYPE_CHECKING:
+    from ivy.traces import RequestTrace
+
+Metadata = tuple[tuple[str, str], ...]
+"""Names and values that travel beside a call to an engine."""
+
+STAGES = ("parse", "tokenize", "queue", "launch", "forward", "settle", "render")
+"""In their order. From `queue` to `settle` they are the engine's: the longest of the calls that a request made."""
 
 
 @dataclass(slots=True)
@@ -15,8 +26,37 @@ class Timing:
     tokenize_s: float = 0.0
     queue_s: float = 0.0
     """Longest wait of an input in an engine."""
+    launch_s: float = 0.0
+    """Longest packing of a batch that had an input in it."""
     forward_s: float = 0.0
-    """Longest forward pass that had an input in it."""
+    """Longest forward pass of such a batch."""
+    settle_s: float = 0.0
+    """Longest time from the result of such a batch until its rows were told apart."""
+    render_s: float = 0.0
+    found_at: float | None = None
+    """On the clock of `time.perf_counter`: since then all rows are there, and the answer is made."""
+    metadata: Metadata = ()
+    """For engines: whose calls these are."""
+    trace: "RequestTrace | None" = None
+    """Where the request belongs to one."""
+
+    def took(self, stage: str, began: float) -> None:
+        """A stage of the gateway that began at `began`, on the clock of `time.perf_counter`, is over."""
+        now = time.perf_counter()
+        setattr(self, f"{stage}_s", now - began)
+        if self.trace is not None:
+            self.trace.stage(stage, began, now)
+
+    def answered(self, answer: pb.EmbedResponse) -> None:
+        """An engine says what it took."""
+        self.queue_s = max(self.queue_s, answer.queue_ms / 1000)
+        self.launch_s = max(self.launch_s, answer.launch_ms / 1000)
+        self.forward_s = max(self.forward_s, answer.forward_ms / 1000)
+        self.settle_s = max(self.settle_s, answer.settle_ms / 1000)
+
+    def found(self) -> None:
+        """All rows of the request are there."""
+        self.found_at = time.perf_counter()
 
     def total_s(self) -> float:
         """From the beginning until now."""
@@ -24,11 +64,8 @@ class Timing:
 
     def header(self) -> str:
         """As `Server-Timing`, in milliseconds."""
-        return (
-            f"parse;dur={self.parse_s * 1000:.3f}, tokenize;dur={self.tokenize_s * 1000:.3f}, "
-            f"queue;dur={self.queue_s * 1000:.3f}, forward;dur={self.forward_s * 1000:.3f}, "
-            f"total;dur={self.total_s() * 1000:.3f}"
-        )
+        stages = [f"{stage};dur={getattr(self, f'{stage}_s') * 1000:.3f}" for stage in STAGES]
+        return f"{', '.join(stages)}, total;dur={self.total_s() * 1000:.3f}"
 
 
 @dataclass(slots=True)

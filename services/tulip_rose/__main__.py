@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tulip_rose.planning.command import add_plan_buckets, plan_buckets
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.tulip import logs
 from tulip_rose.tulip.arguments import add_serve, config_of
 from tulip_rose.tulip.config import Config
 from tulip_rose.tulip.errors import ConfigError
@@ -56,7 +57,7 @@ def _serve(config: Config) -> int:
     started = time.monotonic()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end_before_serving)
-    logging.basicConfig(level=config.log_level.upper(), format="tulip: %(message)s", stream=sys.stderr)
+    logs.set_up(config.log_level, config.log_format)
     logging.getLogger(__name__).info("loading model %s from %s", config.name, config.model)
     # What gRPC's core writes to stderr by itself repeats in worse words what is told here in one line.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")

@@ -63,15 +63,46 @@ class Output(NamedTuple):
     """Rows with a value that is not finite."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class StepTimes:
+    """When one batch was where, in `time.monotonic()` seconds. All of its sequences share it, and it is its name."""
+
+    taken: float
+    """Off the queue."""
+    packed: float
+    """Its sequences were one batch."""
+    began: float
+    """The device had it and nothing before it."""
+    came: float
+    """Its result was there."""
+    settled: float
+    """The rows of each sequence were told apart."""
+
+    @property
+    def launch_s(self) -> float:
+        """Seconds from the queue until the engine got it."""
+        return self.packed - self.taken
+
+    @property
+    def forward_s(self) -> float:
+        """Seconds that the device took for it."""
+        return self.came - self.began
+
+    @property
+    def settle_s(self) -> float:
+        """Seconds from the result until it was told apart."""
+        return self.settled - self.came
+
+
 class Embedded(NamedTuple):
     """What one sequence became, and what it took."""
 
     outputs: tuple[Output, ...]
     """One a want."""
     queue_s: float
-    """Seconds from arrival to launch."""
-    forward_s: float
-    """Seconds from launch to result, of the batch that it was in."""
+    """Seconds from arrival until it was taken off the queue."""
+    step: StepTimes
+    """Of the batch that it was in."""
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +120,8 @@ class Sequence:
     """Tokens at the end that see the others and are seen by none, not even by themselves; fewer than there are."""
     priority: int = 0
     """How much later than its arrival it counts to have come, in levels (see `tulip.lines`); 0 is the first."""
+    trace: object | None = None
+    """Of its call, where that is traced: for whoever put it there."""
     outcome: "Embedded | Exception | None" = field(default=None)
     """Set once, by whoever settles the sequence."""
 

@@ -98,7 +98,9 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
             vector_type=first.vector_type,
             failed_rows=first.failed_rows,
             queue_ms=0.25,
+            launch_ms=0.125,
             forward_ms=1.5,
+            settle_ms=0.5,
             model_digest=self.digest,
             also=also,
         )

@@ -7,9 +7,10 @@ import jsonschema
 import pytest
 from ivy.client.endpoint import Endpoint
 from ivy.errors import leaves
-from ivy.logs import JsonLines
-from ivy.metrics import OTHER, STAGES
+from ivy.logs import Lines
+from ivy.metrics import OTHER
 from ivy.surfaces.registry import PATHS
+from ivy.timing import STAGES
 
 
 async def get(gateway, path, **more):
@@ -85,7 +86,7 @@ async def test_the_log_has_the_request_and_none_of_its_texts_or_keys(serve, engi
     ):
         await gateway.raw(json.dumps({"model": "minilm", **body}), headers=headers)
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line.startswith("{")]
-    lines += [json.loads(JsonLines().format(record)) for record in caplog.records]
+    lines += [json.loads(Lines().format(record)) for record in caplog.records]
     seen = [line for line in lines if line["message"] == "request"]
     assert [line["status"] for line in seen] == [500, 400, 400]
     assert {line["id"] for line in seen} == {"the-id"}
@@ -100,7 +101,7 @@ def test_a_fault_is_logged_by_its_place_and_not_by_its_words():
         {}["a private text"]
     except KeyError as error:
         record = logging.LogRecord("x", logging.ERROR, "", 0, "failed", None, (type(error), error, error.__traceback__))
-    line = json.loads(JsonLines().format(record))
+    line = json.loads(Lines().format(record))
     assert line["error"] == "KeyError"
     assert "test_surface" in line["trace"][0]
     assert "private" not in json.dumps(line)

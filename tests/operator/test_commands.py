@@ -57,6 +57,7 @@ def test_an_engine_is_told_what_the_manifest_says_about_engines(full: Body) -> N
         *("--max-batch-tokens", "16384", "--model", "/model", "--listen", "0.0.0.0:50051"),
         *("--embedding", "/etc/trellis/embedding.json", "--model-digest", "sha256:1"),
         *("--drain-delay-seconds", "10", "--drain-timeout-seconds", "60"),
+        *("--trace-endpoint", "http://collector.monitoring:4317"),
     ]
 
 
@@ -65,9 +66,11 @@ def test_a_gateway_is_told_what_the_manifest_says_about_gateways(full: Body) -> 
         *("-m", "ivy", "serve", "--served-name", "qwen3-embed", "--served-name", "text-embedding-3-small"),
         *("--engines", "a:1,b:2", "--retry-budget-percent", "10", "--slow-start-seconds", "10"),
         *("--max-queued-tokens", "2000000"),
-        *("--api-keys-file", "/keys", "--model", "/model", "--listen", "0.0.0.0:8080"),
+        *("--api-keys-file", "/keys", "--trace-sample-percent", "0.5"),
+        *("--model", "/model", "--listen", "0.0.0.0:8080"),
         *("--embedding", "/etc/trellis/embedding.json", "--model-digest", "sha256:1"),
         *("--drain-delay-seconds", "10", "--drain-timeout-seconds", "60"),
+        *("--trace-endpoint", "http://collector.monitoring:4317"),
     ]
 
 
@@ -79,10 +82,10 @@ def test_a_gateway_in_a_cluster_finds_its_engines_by_their_service(full: Body) -
 
 def test_what_the_manifest_leaves_open_is_left_to_the_programs(minimal: Body) -> None:
     model = model_of(minimal)
-    assert "--max-batch-tokens" not in engine_command(model, ENGINE)
+    assert not {"--max-batch-tokens", "--trace-endpoint"} & set(engine_command(model, ENGINE))
     gateway = gateway_command(model, dataclasses.replace(GATEWAY, api_keys_file=None))
-    assert "--max-queued-tokens" not in gateway
-    assert "--api-keys-file" not in gateway
+    absent = {"--max-queued-tokens", "--api-keys-file", "--trace-endpoint", "--trace-sample-percent"}
+    assert not absent & set(gateway)
 
 
 def test_a_model_without_served_names_is_served_under_its_own(minimal: Body) -> None:
@@ -134,8 +137,8 @@ def test_the_digest_does_not_change_with_what_changes_no_vector(minimal: Body) -
 def test_what_one_machine_does_not_do_is_said_in_a_line_each(full: Body, minimal: Body) -> None:
     assert notes(minimal) == []
     assert notes(full) == [
-        "ignored on one machine: cache, scheduling, monitoring, disruption, engine.autoscaling, engine.resources, "
-        "engine.rollout, engine.cudaGraphs, gateway.hold, gateway.resources, gateway.expose",
+        "ignored on one machine: cache, scheduling, disruption, monitoring.podMonitor, engine.autoscaling, "
+        "engine.resources, engine.rollout, engine.cudaGraphs, gateway.hold, gateway.resources, gateway.expose",
         "gateway.replicas is 2: one gateway runs on one machine",
         "engine.accelerator: engines take a GPU if there is one, else the CPU",
     ]

@@ -54,6 +54,7 @@ def test_an_operator_with_other_images_changes_nothing(
         ("gateway", {"expose": {"service": {"type": "NodePort"}}}, set()),
         ("disruption", {"maxUnavailable": 2}, set()),
         ("monitoring", {"podMonitor": "disabled"}, set()),
+        ("monitoring", {"tracing": {"endpoint": "http://collector:4317"}}, {"engine", "gateway"}),
     ],
 )
 def test_a_change_of_the_manifest_rolls_the_pods_that_it_concerns_and_takes_the_new_images_along(
@@ -74,6 +75,18 @@ def test_a_change_of_the_manifest_rolls_the_pods_that_it_concerns_and_takes_the_
     for component in changed:
         [container] = after[f"all-minilm-l6-v2-{component}"]["spec"]["containers"]
         assert container["image"] in ("e:2", "g:2")
+
+
+def test_another_share_of_traced_requests_rolls_gateways_alone_and_no_tracing_is_no_part_of_a_wish(
+    minimal: Body, full: Body, in_cluster: Read
+) -> None:
+    without = in_cluster(minimal)
+    assert "tracing" not in intents.engine_intent(without).keys() | intents.gateway_intent(without, {}).keys()
+    before = in_cluster(copy.deepcopy(full))
+    full["spec"]["monitoring"]["tracing"]["samplePercent"] = 100
+    after = in_cluster(full)
+    assert intents.same(intents.written(intents.engine_intent(before)), intents.engine_intent(after))
+    assert not intents.same(intents.written(intents.gateway_intent(before, {})), intents.gateway_intent(after, {}))
 
 
 def test_another_key_rolls_gateways_and_a_key_that_is_gone_rolls_nothing(

@@ -44,11 +44,13 @@ def test_every_flag_reaches_its_field(read: Read, tmp_path: Path) -> None:
         "--threads": "3", "--attention-backend": "torch", "--model-digest": "d", "--max-batch-tokens": "512",
         "--max-queued-tokens": "1024", "--drain-delay-seconds": "1.5", "--drain-timeout-seconds": "2",
         "--stuck-after-seconds": "3", "--log-level": "error", "--embedding": str(spec),
+        "--log-format": "json", "--trace-endpoint": "http://collector:4317",
     }  # fmt: skip
     config = read(*[part for pair in flags.items() for part in pair])
     assert config == Config(
         tmp_path, "m", Address("::1", 1), Address("0.0.0.0", 2), "bfloat16", "cpu", 3, "torch", "d",
-        EmbeddingOverrides(pooling="cls", max_input_tokens=9), 512, 1024, 1.5, 2.0, 3.0, "error",
+        EmbeddingOverrides(pooling="cls", max_input_tokens=9), 512, 1024, 1.5, 2.0, 3.0, "error", "json",
+        "http://collector:4317",
     )  # fmt: skip
     options = config.engine_options()
     assert (options.pooling, options.max_input_tokens, options.model_digest) == ("cls", 9, "d")
@@ -67,6 +69,11 @@ def test_every_flag_reaches_its_field(read: Read, tmp_path: Path) -> None:
         (("--drain-timeout-seconds", "nan"), "--drain-timeout-seconds: nan"),
         (("--stuck-after-seconds", "0"), "--stuck-after-seconds: 0"),
         (("--embedding", "/nowhere.json"), "/nowhere.json: No such file"),
+        (("--trace-endpoint", "collector:4317"), "--trace-endpoint: 'collector:4317' is not http://HOST:PORT"),
+        (("--trace-endpoint", "http://collector"), "'http://collector' is not http://HOST:PORT"),
+        (("--trace-endpoint", "http://u:p@collector:1"), "is not http://HOST:PORT"),
+        (("--trace-endpoint", "http://collector:1/v1/traces"), "is not http://HOST:PORT"),
+        (("--trace-endpoint", "http://collector:x"), "is not http://HOST:PORT"),
         (("--model", "/nowhere"), "/nowhere is not a folder"),
     ],
 )

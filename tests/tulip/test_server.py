@@ -207,10 +207,10 @@ async def test_every_metric_is_there_at_zero_from_the_start(serving, metric_fami
         found = await asyncio.to_thread(metric_families, str(served.process.metrics_address))
         ours = {name.removeprefix("trellis_engine_") for name in found if name.startswith("trellis_engine_")}
         assert ours == {
-            "calls", "rejected_calls", "queue_seconds", "sequences", "dropped_sequences", "nonfinite_rows", "tokens",
-            "batch_tokens", "batch_sequences", "forward_seconds", "step_failures", "queued_tokens", "queued_sequences",
-            "in_flight_tokens", "up", "draining", "info", "memory_planned_bytes", "memory_used_bytes",
-            "capacity_tokens_per_second",
+            "calls", "rejected_calls", "spans", "queue_seconds", "sequences", "dropped_sequences", "nonfinite_rows",
+            "tokens", "batch_tokens", "batch_sequences", "launch_seconds", "forward_seconds", "settle_seconds",
+            "step_failures", "queued_tokens", "queued_sequences", "in_flight_tokens", "up", "draining", "info",
+            "memory_planned_bytes", "memory_used_bytes", "capacity_tokens_per_second",
         }  # fmt: skip
         alive = {"trellis_engine_up", "trellis_engine_info"}
         for family in (found[f"trellis_engine_{name}"] for name in ours):

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import pack_ids, pack_spans, unpack_rows
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.sequence import Embedded, Output, OutputForm, OutputKind, VectorType, Want
+from tulip_rose.sequence import Embedded, Output, OutputForm, OutputKind, StepTimes, VectorType, Want
 from tulip_rose.tulip.errors import BadCall, WrongDigest
 from tulip_rose.tulip.wire import response_of, sequences_of
 
 CARD = ModelCard("ToyModel", "float32", "cpu", "none", 4, (2,), 8, 1000, "mean", True, "digest-1")
 MANY = replace(CARD, outputs=(OutputKind.DENSE, OutputKind.TOKENS), token_dimensions=3)
+NO_TIMES = StepTimes(0.0, 0.0, 0.0, 0.0, 0.0)
 texts = st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=8), min_size=1, max_size=20)
 
 
@@ -42,7 +43,7 @@ def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[l
         own_failed = data.draw(st.sets(st.integers(0, len(each.wants[0].spans) - 1)))
         failed += [number + row for row in sorted(own_failed)]
         rows[:, 0] = range(number, number + len(each.wants[0].spans))
-        each.outcome = Embedded((Output(rows.tobytes(), tuple(sorted(own_failed))),), 0.001, 0.002)
+        each.outcome = Embedded((Output(rows.tobytes(), tuple(sorted(own_failed))),), 0.001, NO_TIMES)
         number += len(each.wants[0].spans)
     response = response_of(sequences, CARD, 5)
     rows = unpack_rows(response.rows, number, response.vector_type, response.dimensions)
@@ -70,10 +71,12 @@ def test_a_type_that_the_model_does_not_have_is_refused_before_it_reaches_a_batc
 
 def test_timings_are_those_of_the_slowest_sequence() -> None:
     sequences = sequences_of(request_of([[1], [2]]), CARD, 0.0, 1.0)
-    sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.003, 0.001)
-    sequences[1].outcome = Embedded((Output(bytes(16), ()),), 0.001, 0.004)
+    first, second = StepTimes(1.0, 1.007, 1.007, 1.008, 1.010), StepTimes(2.0, 2.001, 2.004, 2.008, 2.009)
+    sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.003, first)
+    sequences[1].outcome = Embedded((Output(bytes(16), ()),), 0.001, second)
     response = response_of(sequences, CARD, 0)
-    assert (response.queue_ms, response.forward_ms) == pytest.approx((3.0, 4.0))
+    stages = (response.queue_ms, response.launch_ms, response.forward_ms, response.settle_ms)
+    assert stages == pytest.approx((3.0, 7.0, 4.0, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -130,8 +133,8 @@ def test_several_outputs_of_one_pass_are_wants_of_each_sequence_and_come_back_in
         (Want(((0, 2),), OutputForm(4)), Want(((0, 1), (1, 2)), tokens)),
         (Want(((0, 1),), OutputForm(4)), Want(((0, 1),), tokens)),
     ]
-    sequences[0].outcome = Embedded((Output(b"a" * 16, ()), Output(b"b" * 6, (1,))), 0.0, 0.0)
-    sequences[1].outcome = Embedded((Output(b"c" * 16, (0,)), Output(b"d" * 3, (0,))), 0.0, 0.0)
+    sequences[0].outcome = Embedded((Output(b"a" * 16, ()), Output(b"b" * 6, (1,))), 0.0, NO_TIMES)
+    sequences[1].outcome = Embedded((Output(b"c" * 16, (0,)), Output(b"d" * 3, (0,))), 0.0, NO_TIMES)
     response = response_of(sequences, MANY, 0)
     assert (response.rows, list(response.failed_rows)) == (b"a" * 16 + b"c" * 16, [1])
     [more] = response.also

@@ -78,6 +78,15 @@ _DEVICE = Row(
         ),
         Panel("Forward", "From launch to result, a batch.", PODS.quantiles(f"{_P}forward_seconds"), "s"),
         Panel(
+            "Around the device, 99th percentile",
+            "Launch packs a batch, settle tells the rows of a result apart. Both belong far below forward.",
+            (
+                Query(PODS.quantile(0.99, f"{_P}launch_seconds"), "launch"),
+                Query(PODS.quantile(0.99, f"{_P}settle_seconds"), "settle"),
+            ),
+            "s",
+        ),
+        Panel(
             "Tokens in a batch",
             "Small batches with a queue beside them: texts come one by one, or the budget is low.",
             (
@@ -140,10 +149,21 @@ _FAILURES = Row(
     ),
 )
 
+_TRACES = Row(
+    "Traces",
+    (
+        Panel(
+            "Spans by what became of them",
+            "queue_full: the collector does not keep up; export_failed: it is away or refuses. 0: nothing is traced.",
+            (Query(PODS.rate(f"{_P}spans_total", by="outcome"), "{{outcome}}"),),
+        ),
+    ),
+)
+
 ENGINE = Dashboard(
     "engine",
     "Trellis / Engine",
     "The queue, the batches, the device's time, and what failed.",
     pods(f"{_P}up"),
-    (_NUMBERS, _QUEUE, _DEVICE, _FAILURES, process_row(PODS, f"{_P}up")),
+    (_NUMBERS, _QUEUE, _DEVICE, _FAILURES, _TRACES, process_row(PODS, f"{_P}up")),
 )

@@ -52,7 +52,7 @@ _REQUEST_ROW = Row(
         ),
         Panel(
             "Stages, 99th percentile",
-            "Parse and tokenize are the gateway's; queue and forward the engine's; total is all of it.",
+            "Parse, tokenize and render are the gateway's; queue to settle the engine's; total is all of it.",
             (Query(PODS.quantile(0.99, f"{_P}stage_seconds", by="stage"), "{{stage}}"),),
             "s",
         ),
@@ -154,6 +154,17 @@ _BALANCING = Row(
     ),
 )
 
+_TRACES = Row(
+    "Traces",
+    (
+        Panel(
+            "Spans by what became of them",
+            "queue_full: the collector does not keep up; export_failed: it is away or refuses. 0: nothing is traced.",
+            (Query(PODS.rate(f"{_P}spans_total", by="outcome"), "{{outcome}}"),),
+        ),
+    ),
+)
+
 _DISCOVERY = Row(
     "How well the set of engines is known",
     (
@@ -190,5 +201,8 @@ GATEWAY = Dashboard(
     "Trellis / Gateway",
     "Requests, their stages, admission, and balancing over engines.",
     pods(f"{_P}requests_in_flight"),
-    (_NUMBERS, _REQUEST_ROW, _ADMISSION, _ASLEEP, _BALANCING, _DISCOVERY, process_row(PODS, f"{_P}requests_in_flight")),
+    (
+        *(_NUMBERS, _REQUEST_ROW, _ADMISSION, _ASLEEP, _BALANCING, _DISCOVERY, _TRACES),
+        process_row(PODS, f"{_P}requests_in_flight"),
+    ),
 )

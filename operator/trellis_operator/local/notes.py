@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 _CLUSTER_ONLY = {
-    "": ("cache", "scheduling", "monitoring", "disruption"),
+    "": ("cache", "scheduling", "disruption"),
+    "monitoring": ("podMonitor",),
     "engine": ("autoscaling", "resources", "rollout", "cudaGraphs"),
     "gateway": ("hold", "resources", "expose"),
 }

@@ -8,6 +8,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
 
 from ivy.client.card import Card, card_of
+from ivy.timing import Metadata
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 LOOK_TIMEOUT_S = 2.0
@@ -38,13 +39,13 @@ class EngineChannel:
         self._embedding = embedding_pb2_grpc.EmbeddingStub(self._channel)  # type: ignore[no-untyped-call]
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
-    async def embed(self, request: pb.EmbedRequest, timeout_s: float) -> pb.EmbedResponse:
-        """Embed one chunk. Cancelling the caller cancels the call.
+    async def embed(self, request: pb.EmbedRequest, timeout_s: float, metadata: Metadata) -> pb.EmbedResponse:
+        """Embed one chunk; `metadata` travels beside it. Cancelling the caller cancels the call.
 
         Raises:
             grpc.RpcError: there was no answer, or the answer was an error.
         """
-        return cast(pb.EmbedResponse, await self._embedding.Embed(request, timeout=timeout_s))
+        return cast(pb.EmbedResponse, await self._embedding.Embed(request, timeout=timeout_s, metadata=metadata))
 
     async def look(self) -> Card | None:
         """The engine's card, or None where it says that it does not serve.

@@ -22,6 +22,7 @@ from ivy.config import Config
 from ivy.door import RETRY_UNKNOWN_S, code_of
 from ivy.errors import NoEngine
 from ivy.metrics import Metrics
+from ivy.timing import Metadata
 
 LOST = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 """The engine was not reached, is shutting down, or died on the way."""
@@ -86,8 +87,10 @@ class Engines:
             return []
         return [each.card for each in usable(self.endpoints, self._digest) if each.card is not None]
 
-    async def embed(self, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
-        """Embed one chunk, on an engine with the digest of the request.
+    async def embed(
+        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata = ()
+    ) -> pb.EmbedResponse:
+        """Embed one chunk, on an engine with the digest of the request; `metadata` says to it whose it is.
 
         Raises:
             NoEngine: none is ready.
@@ -99,12 +102,12 @@ class Engines:
         self._budget.paid()
         deadline = self._clock() + timeout_s
         try:
-            return await self._ask(first, request, tokens, timeout_s)
+            return await self._ask(first, request, tokens, timeout_s, metadata)
         except grpc.RpcError as error:
             second = self._elsewhere(error, request.model_digest, tokens, first)
             if second is None:
                 raise
-        return await self._ask(second, request, tokens, max(deadline - self._clock(), 0.0))
+        return await self._ask(second, request, tokens, max(deadline - self._clock(), 0.0), metadata)
 
     def _elsewhere(self, error: grpc.RpcError, digest: str, tokens: int, first: Member) -> Member | None:
         """The engine for a second try, or None where there is none or it is not worth it."""
@@ -117,9 +120,11 @@ class Engines:
         self._metrics.retries.inc()
         return second
 
-    async def _ask(self, member: Member, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
+    async def _ask(
+        self, member: Member, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata
+    ) -> pb.EmbedResponse:
         try:
-            response = await member.embed(request, tokens, timeout_s)
+            response = await member.embed(request, tokens, timeout_s, metadata)
         except grpc.RpcError as error:
             self._failed(member, code_of(error))
             raise

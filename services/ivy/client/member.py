@@ -10,6 +10,7 @@ from ivy.client.endpoint import Endpoint
 from ivy.client.watch import Watch
 from ivy.life import Life
 from ivy.metrics import EndpointCounters
+from ivy.timing import Metadata
 
 
 class Member:
@@ -26,7 +27,9 @@ class Member:
         self._watch = Watch(endpoint, self._channel, clock, changed)
         self._looking = asyncio.create_task(self._watch.run())
 
-    async def embed(self, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
+    async def embed(
+        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata
+    ) -> pb.EmbedResponse:
         """Embed one chunk of `tokens`.
 
         Raises:
@@ -35,7 +38,7 @@ class Member:
         began = self._clock()
         with self._calls.request(), self.endpoint.lease(tokens):
             ahead = self.endpoint.outstanding_tokens
-            response = await self._channel.embed(request, timeout_s)
+            response = await self._channel.embed(request, timeout_s, metadata)
         now = self._clock()
         self.endpoint.speed.answered(ahead, now - began, now)
         self.counters.tokens.inc(tokens)

@@ -107,10 +107,11 @@ class ScoringService:
         with self._admission.lease(estimated, bound) as lease:
             began = time.perf_counter()
             read = await model.reader.read(pairs, cut, _names(request, pairs))
-            timing.tokenize_s = time.perf_counter() - began
+            timing.took("tokenize", began)
             sizes = [len(pair.ids) for pair in read]
             lease.settle(sum(sizes))
             raw = await self._raw(read, cards, timing, turn)
+            timing.found()
         self._metrics.tokens.inc(sum(sizes))
         self._metrics.inputs.inc(len(request.pairs))
         raw = raw[order]

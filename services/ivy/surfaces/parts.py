@@ -64,8 +64,11 @@ class Parts:
             data = await read_body(request, self.config.max_body_bytes, take)
             began = time.perf_counter()
             asked = parse(data)
-            request[TIMING].parse_s = time.perf_counter() - began
+            timing = request[TIMING]
+            timing.took("parse", began)
             yield asked, deadline
+            if timing.found_at is not None:
+                timing.took("render", timing.found_at)
 
 
 async def joined(pieces: Iterable[bytes]) -> web.Response:

@@ -24,11 +24,10 @@ async def readyz(parts: Parts, _: web.Request) -> web.Response:
     return json_of({"status": "ready"})
 
 
-async def metrics(parts: Parts, _: web.Request) -> web.Response:
+async def metrics(parts: Parts, request: web.Request) -> web.Response:
     """Show the metrics."""
-    return web.Response(
-        body=parts.metrics.exposition(), headers={"content-type": "text/plain; version=0.0.4; charset=utf-8"}
-    )
+    body, content_type = parts.metrics.answer(request.headers.get("accept", ""))
+    return web.Response(body=body, headers={"content-type": content_type})
 
 
 async def docs(parts: Parts, request: web.Request) -> web.Response:

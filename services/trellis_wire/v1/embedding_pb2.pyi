@@ -82,7 +82,7 @@ class EmbedRequest(_message.Message):
     def __init__(self, token_ids: _Optional[bytes] = ..., lengths: _Optional[bytes] = ..., spans: _Optional[bytes] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., dimensions: _Optional[int] = ..., normalize: _Optional[bool] = ..., model_digest: _Optional[str] = ..., kind: _Optional[_Union[OutputKind, str]] = ..., token_types: _Optional[bytes] = ..., also: _Optional[_Iterable[_Union[Output, _Mapping]]] = ..., unseen: _Optional[bytes] = ..., priority: _Optional[int] = ...) -> None: ...
 
 class EmbedResponse(_message.Message):
-    __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest", "also")
+    __slots__ = ("rows", "dimensions", "vector_type", "failed_rows", "queue_ms", "forward_ms", "queued_tokens", "model_digest", "also", "launch_ms", "settle_ms")
     ROWS_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     VECTOR_TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,8 @@ class EmbedResponse(_message.Message):
     QUEUED_TOKENS_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ALSO_FIELD_NUMBER: _ClassVar[int]
+    LAUNCH_MS_FIELD_NUMBER: _ClassVar[int]
+    SETTLE_MS_FIELD_NUMBER: _ClassVar[int]
     rows: bytes
     dimensions: int
     vector_type: VectorType
@@ -101,7 +103,9 @@ class EmbedResponse(_message.Message):
     queued_tokens: int
     model_digest: str
     also: _containers.RepeatedCompositeFieldContainer[OutputRows]
-    def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ..., queue_ms: _Optional[float] = ..., forward_ms: _Optional[float] = ..., queued_tokens: _Optional[int] = ..., model_digest: _Optional[str] = ..., also: _Optional[_Iterable[_Union[OutputRows, _Mapping]]] = ...) -> None: ...
+    launch_ms: float
+    settle_ms: float
+    def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ..., queue_ms: _Optional[float] = ..., forward_ms: _Optional[float] = ..., queued_tokens: _Optional[int] = ..., model_digest: _Optional[str] = ..., also: _Optional[_Iterable[_Union[OutputRows, _Mapping]]] = ..., launch_ms: _Optional[float] = ..., settle_ms: _Optional[float] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ()

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import EngineDeadError, StepError, TooLargeError
 from tulip_rose.rose.lazy import LazyTensor, Rows
-from tulip_rose.sequence import Embedded, Sequence
+from tulip_rose.sequence import Embedded, Sequence, StepTimes
 
 _IN_FLIGHT = 2
 
@@ -41,7 +41,8 @@ class Steps(Protocol):
 class _Flight(NamedTuple):
     sequences: list[Sequence]
     result: LazyTensor
-    launched: float
+    taken: float
+    packed: float
 
 
 class EngineLoop:
@@ -90,7 +91,9 @@ class EngineLoop:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         try:
-            result = self._engine.step(Batch.pack(sequences))
+            batch = Batch.pack(sequences)
+            packed = time.monotonic()
+            result = self._engine.step(batch)
         except EngineDeadError as error:
             self._fail(sequences, error)
             raise
@@ -101,7 +104,7 @@ class EngineLoop:
             log.exception("a step of %d sequences could not be launched", len(sequences))
             self._fail(sequences, StepError(f"step not launched: {type(error).__name__}: {error}"))
             return
-        self._flights.append(_Flight(sequences, result, now))
+        self._flights.append(_Flight(sequences, result, now, packed))
 
     def _halve(self, sequences: list[Sequence], error: TooLargeError) -> None:
         """Launch both halves of a batch that had no room, one after the other."""
@@ -127,12 +130,13 @@ class EngineLoop:
         self._deliver(flight, rows)
 
     def _deliver(self, flight: _Flight, rows: Rows) -> None:
-        now = time.monotonic()
-        launched = flight.launched
-        forward_s = now - max(launched, self._settled_at)
-        for sequence, outputs in zip(flight.sequences, rows.outputs(), strict=True):
-            sequence.outcome = Embedded(outputs, launched - sequence.arrival, forward_s)
-        self._done(flight.sequences, now)
+        came = time.monotonic()
+        outputs = list(rows.outputs())
+        began = max(flight.packed, self._settled_at)
+        step = StepTimes(flight.taken, flight.packed, began, came, time.monotonic())
+        for sequence, own in zip(flight.sequences, outputs, strict=True):
+            sequence.outcome = Embedded(own, flight.taken - sequence.arrival, step)
+        self._done(flight.sequences, came)
 
     def _fail(self, sequences: list[Sequence], error: BaseException) -> None:
         outcome = error if isinstance(error, Exception) else EngineDeadError(f"engine ended by {type(error).__name__}")

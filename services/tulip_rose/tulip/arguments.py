@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tulip_rose.rose.options import DEVICES, DTYPES
-from tulip_rose.tulip.config import LOG_LEVELS, Address, Config
+from tulip_rose.tulip.config import LOG_FORMATS, LOG_LEVELS, Address, Config
 from tulip_rose.tulip.embedding import EmbeddingOverrides, read_overrides
 
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Config)}
@@ -24,6 +24,7 @@ def add_serve(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     _add_network(parser)
     _add_limits(parser)
     _add_life(parser)
+    _add_telling(parser)
     return parser
 
 
@@ -97,7 +98,17 @@ def _add_life(parser: argparse.ArgumentParser) -> None:
     _add_seconds(
         parser, "--stuck-after-seconds", "stuck_after_s", "A step that runs longer has hung, and liveness fails."
     )
+
+
+def _add_telling(parser: argparse.ArgumentParser) -> None:
     _add(parser, "--log-level", "Least important lines to print.", choices=LOG_LEVELS)
+    _add(parser, "--log-format", "How lines are written: one JSON object each, or for eyes.", choices=LOG_FORMATS)
+    parser.add_argument(
+        "--trace-endpoint",
+        metavar="URL",
+        help="Collector that takes traces by OTLP over gRPC, http://HOST:PORT or https://HOST:PORT; what is traced is "
+        "decided by gateways. Default: nothing is traced.",
+    )
 
 
 def _add(parser: argparse.ArgumentParser, flag: str, text: str, **more: Any) -> None:

@@ -4,12 +4,15 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trellis_wire.tracing.endpoint import endpoint_flaw
+
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.options import DEVICES, DTYPES, EngineOptions
 from tulip_rose.tulip.embedding import EmbeddingOverrides
 from tulip_rose.tulip.errors import ConfigError
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("json", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,11 @@ class Config:
     stuck_after_s: float = 60.0
     """A step that runs longer has hung: liveness fails."""
     log_level: str = "info"
+    """Least important lines to print."""
+    log_format: str = "text"
+    """How they are written."""
+    trace_endpoint: str | None = None
+    """Where traces go; None: nothing is traced."""
 
     def __post_init__(self) -> None:
         if not self.model.is_dir():
@@ -87,6 +95,7 @@ class Config:
         _check_choice("--dtype", self.dtype, DTYPES)
         _check_choice("--device", self.device, DEVICES)
         _check_choice("--log-level", self.log_level, LOG_LEVELS)
+        _check_choice("--log-format", self.log_format, LOG_FORMATS)
         _check_at_least("--threads", self.threads, 0)
         _check_at_least("--max-batch-tokens", self.max_batch_tokens, 1)
         _check_at_least("--max-queued-tokens", self.max_queued_tokens, 1)
@@ -94,6 +103,9 @@ class Config:
         _check_at_least("--drain-timeout-seconds", self.drain_timeout_s, 0)
         if not self.stuck_after_s > 0:
             raise ConfigError(f"--stuck-after-seconds: {self.stuck_after_s} is not above 0")
+        flaw = endpoint_flaw(self.trace_endpoint) if self.trace_endpoint is not None else None
+        if flaw:
+            raise ConfigError(f"--trace-endpoint: {flaw}")
 
     def engine_options(self) -> EngineOptions:
         """What of this is the engine's."""

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from collections.abc import Sequence as Run
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from trellis_wire.tracing.outcomes import OUTCOMES as SPAN_OUTCOMES
 
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.plan.memory import DEVICE_PARTS, RING, Memory
-from tulip_rose.sequence import Embedded, Sequence
+from tulip_rose.sequence import Embedded, Sequence, StepTimes
 from tulip_rose.tulip.capacity import Capacity
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
 from tulip_rose.tulip.status import CODES
@@ -62,16 +63,22 @@ class Metrics:
         """An Embed call was answered with this gRPC status code."""
         self._calls[code].inc()
 
+    def spans_ended(self, outcome: str, spans: int) -> None:
+        """This became of so many spans of traces."""
+        self._spans[outcome].inc(spans)
+
     def launched(self, sequences: int, tokens: int) -> None:
         """A batch goes to the device."""
         self._tokens.inc(tokens)
         self._batch_tokens.observe(tokens)
         self._batch_sequences.observe(sequences)
 
-    def computed(self, tokens: int, busy_s: float) -> None:
-        """A batch has come back, and had the device for so long."""
-        self.forward_seconds.observe(busy_s)
-        self._capacity.settled(tokens, busy_s)
+    def stepped(self, tokens: int, step: StepTimes) -> None:
+        """A batch of so many tokens came back with rows."""
+        self._launch_seconds.observe(step.launch_s)
+        self._forward_seconds.observe(step.forward_s)
+        self._settle_seconds.observe(step.settle_s)
+        self._capacity.settled(tokens, step.forward_s)
 
     def settled(self, sequences: Run[Sequence]) -> None:
         """Sequences have their outcomes: of a batch, or of those that left the queue without one."""
@@ -95,6 +102,8 @@ class Metrics:
         calls = self._counter("calls", "Embed calls by gRPC status code", "code")
         self._calls = {code: calls.labels(code) for code in CODES}
         self.rejected = self._counter("rejected_calls", "Embed calls refused because the queue was full")
+        spans = self._counter("spans", "Spans of traces, by what became of them", "outcome")
+        self._spans = {outcome: spans.labels(outcome) for outcome in SPAN_OUTCOMES}
         self.queue_seconds = self._histogram("queue_seconds", "Longest wait in the queue, a call", _SECONDS)
 
     def _count_sequences(self) -> None:
@@ -108,7 +117,9 @@ class Metrics:
         self._tokens = self._counter("tokens", "Tokens handed to the device")
         self._batch_tokens = self._histogram("batch_tokens", "Tokens in a batch", _TOKENS)
         self._batch_sequences = self._histogram("batch_sequences", "Sequences in a batch", _SEQUENCES)
-        self.forward_seconds = self._histogram("forward_seconds", "From launch to result, a batch", _SECONDS)
+        self._launch_seconds = self._histogram("launch_seconds", "From the queue to the engine, a batch", _SECONDS)
+        self._forward_seconds = self._histogram("forward_seconds", "From launch to result, a batch", _SECONDS)
+        self._settle_seconds = self._histogram("settle_seconds", "From result to rows, a batch", _SECONDS)
         self.step_failures = self._counter("step_failures", "Batches that the engine failed on")
         self._capacity = Capacity()
         self._gauge(

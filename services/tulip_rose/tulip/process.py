@@ -6,7 +6,7 @@ When a stage comes is decided in `serve`. Knows no signals, no arguments and no 
 import asyncio
 import logging
 from collections.abc import Sequence as Run
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.errors import EngineDeadError
@@ -22,6 +22,9 @@ from tulip_rose.tulip.queue import Queue
 from tulip_rose.tulip.scheduler import Scheduler
 from tulip_rose.tulip.server import open_grpc, open_metrics
 from tulip_rose.tulip.servicer import EmbeddingServicer, Room
+
+if TYPE_CHECKING:
+    from tulip_rose.tulip.traces import Traces
 
 LAST_ANSWERS_S = 1.0
 """For answers that are ready to leave the process before its connections close."""
@@ -60,7 +63,8 @@ class Process:
         self._metrics = Metrics()
         self._vitals = Vitals(config.stuck_after_s)
         self._watch = Watch(self._vitals, self._metrics)
-        self._servicer = EmbeddingServicer(self._metrics)
+        self._traces = _traces(config, self._metrics)
+        self._servicer = EmbeddingServicer(self._metrics, self._traces)
         self._server, self.address = open_grpc(config.listen, self._servicer, self._watch)
         self._stop_metrics, self.metrics_address = open_metrics(config.metrics_listen, self._metrics)
         self._engine: LoadedEngine | None = None
@@ -76,7 +80,7 @@ class Process:
         loop = asyncio.get_running_loop()
 
         def deliver(sequences: Run[Sequence]) -> None:
-            loop.call_soon_threadsafe(self._calls.settle, sequences)
+            loop.call_soon_threadsafe(self._settle, sequences)
 
         scheduler = Scheduler(limits.max_batch_tokens, limits.max_queued_tokens)
         self._queue = Queue(scheduler, deliver, self._metrics)
@@ -120,3 +124,19 @@ class Process:
         await asyncio.gather(self._server.stop(LAST_ANSWERS_S), asyncio.to_thread(self._stop_metrics))
         if self._engine is not None and await asyncio.to_thread(self._loop.join, LAST_ANSWERS_S):
             self._engine.close()
+        if self._traces is not None:
+            await asyncio.to_thread(self._traces.close)
+
+    def _settle(self, sequences: Run[Sequence]) -> None:
+        if self._traces is not None:
+            self._traces.settled(sequences)
+        self._calls.settle(sequences)
+
+
+def _traces(config: Config, metrics: Metrics) -> "Traces | None":
+    """Nothing of OpenTelemetry is imported where nothing is traced."""
+    if config.trace_endpoint is None:
+        return None
+    from tulip_rose.tulip.traces import Traces
+
+    return Traces.open(config.trace_endpoint, config.name, metrics.spans_ended)

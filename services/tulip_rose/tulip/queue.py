@@ -113,7 +113,7 @@ class Queue:
         """One sequence speaks for its batch: all of it came back together."""
         outcome = sequences[0].outcome
         if isinstance(outcome, Embedded):
-            self._metrics.computed(sum(sequence.tokens for sequence in sequences), outcome.forward_s)
+            self._metrics.stepped(sum(sequence.tokens for sequence in sequences), outcome.step)
         else:
             self._metrics.step_failures.inc()
 

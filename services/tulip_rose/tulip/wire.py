@@ -56,6 +56,7 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
 def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -> pb.EmbedResponse:
     """Join the rows of settled sequences, all `Embedded`, in the order they were asked for."""
     outcomes = [cast(Embedded, sequence.outcome) for sequence in sequences]
+    steps = {outcome.step for outcome in outcomes}
     first, *also = [_rows_of(sequences, outcomes, want) for want in range(len(sequences[0].wants))]
     return pb.EmbedResponse(
         rows=first.rows,
@@ -63,7 +64,9 @@ def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -
         vector_type=first.vector_type,
         failed_rows=first.failed_rows,
         queue_ms=1000 * max(outcome.queue_s for outcome in outcomes),
-        forward_ms=1000 * max(outcome.forward_s for outcome in outcomes),
+        launch_ms=1000 * max(step.launch_s for step in steps),
+        forward_ms=1000 * max(step.forward_s for step in steps),
+        settle_ms=1000 * max(step.settle_s for step in steps),
         queued_tokens=queued_tokens,
         model_digest=card.model_digest,
         also=also,
