@@ -55,7 +55,7 @@ async def become_ready(client: aiohttp.ClientSession, url: str, until) -> None:
 def test_help_has_a_sentence_for_every_flag():
     text = run("serve", "--help").stdout
     flags = set(re.findall(r"^  (--[a-z-]+)", text, re.MULTILINE))
-    assert len(flags) == 22
+    assert len(flags) == 25
     for flag in flags:
         assert re.search(rf"^  {flag}\b[^\n]*\n? +[A-Z]", text, re.MULTILINE), flag
 
@@ -74,6 +74,8 @@ def test_help_has_a_sentence_for_every_flag():
         (["--retry-budget-percent", "nan"], "--retry-budget-percent: nan is not between"),
         (["--request-timeout-seconds", "0"], "--request-timeout-seconds: 0 leaves no time"),
         (["--served-name", " "], "--served-name: ' ' is not a name"),
+        (["--trace-endpoint", "collector:4317"], "--trace-endpoint: 'collector:4317' is not http://HOST:PORT"),
+        (["--trace-sample-percent", "101"], "--trace-sample-percent: 101.0 is not between 0 and 100"),
     ],
 )
 def test_a_bad_flag_is_one_line_and_exit_code_2(flags, changed, said):
