@@ -139,5 +139,6 @@ def test_lines_of_gateway_and_engine_have_the_ids_of_the_request_and_its_trace(l
 
 def one(program: Engine | Gateway, message: str, request_id: str) -> dict[str, Any]:
     """The line with this message of this request; empty where there is none."""
-    lines = [json.loads(line) for line in program.program.log.read_text(encoding="utf-8").splitlines()]
+    log = program.program.log.read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     return next((line for line in lines if (line["message"], line.get("id")) == (message, request_id)), {})

@@ -18,6 +18,8 @@ MOST_SPANS = 4096
 BATCH_SPANS = 512
 INTERVAL_S = 1.0
 """Spans wait no longer than this for others to travel with."""
+_LAST_S = 0.5
+"""For an export that is told to give up."""
 
 _log = logging.getLogger(__name__)
 
@@ -49,9 +51,10 @@ class SpanQueue(SpanProcessor):
         self._closing = True
         self._wake.set()
         self._thread.join(timeout_s)
-        self._exporter.shutdown()
         if self._thread.is_alive():
             _log.warning("%d spans of traces were not sent in time", len(self._spans))
+        self._exporter.shutdown()
+        self._thread.join(_LAST_S)
 
     def _run(self) -> None:
         while not self._closing:

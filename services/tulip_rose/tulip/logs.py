@@ -47,4 +47,4 @@ def set_up(level: str, log_format: str) -> None:
 
 
 def _has_error(record: logging.LogRecord) -> bool:
-    return record.exc_info is not None and record.exc_info[0] is not None
+    return bool(record.exc_info and record.exc_info[0])

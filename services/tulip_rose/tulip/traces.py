@@ -10,6 +10,7 @@ from collections.abc import Sequence as Run
 
 from opentelemetry.trace import Span, SpanContext, SpanKind, StatusCode
 from trellis_wire.tracing.tracing import Tracing, context_of, trace_id
+from trellis_wire.v1.metadata import TRACE_PARENT
 
 from tulip_rose.sequence import Embedded, Sequence, StepTimes
 
@@ -32,7 +33,8 @@ class Traces:
 
     def begin(self, metadata: Iterable[tuple[str, str | bytes]]) -> "CallTrace | None":
         """The trace of an Embed call with this metadata; None: its caller does not trace it."""
-        parent = context_of({key: value for key, value in metadata if isinstance(value, str)})
+        given = {key: value for key, value in metadata if isinstance(value, str)}
+        parent = context_of(given) if TRACE_PARENT in given else None
         if parent is None or not parent.trace_flags.sampled:
             return None
         span = self._tracing.begin("embed", parent, time.time_ns(), kind=SpanKind.SERVER)
