@@ -212,18 +212,6 @@ def test_an_exemplar_names_a_trace_to_whoever_asks_in_a_format_that_can(traced: 
     assert plain.headers["content-type"].startswith("text/plain")
 
 
-def test_spans_that_wait_are_sent_before_the_programs_end(starter: Starter, collector: Collector) -> None:
-    to = ("--trace-endpoint", collector.endpoint)
-    stack = starter.stack(starter.engine(*to), flags=[*to, "--trace-sample-percent", "100"])
-    trace, header = parent_of(51)
-    assert embed(stack.gateway, parent=header).status == 200
-    for program in stack.programs:
-        program.terminate()
-        assert program.wait() == 0
-    names = {each.name for each in collector.spans(trace=trace)}
-    assert names == {*GATEWAY_STAGES, *ENGINE_STAGES, "embed", "POST /v1/embeddings"}
-
-
 def test_a_collector_that_is_away_costs_spans_and_nothing_else(starter: Starter, stack: Stack) -> None:
     nobody = f"http://127.0.0.1:{free_ports(1)[0]}"
     gateway = starter.gateway([stack.engine], "--trace-endpoint", nobody, "--trace-sample-percent", "100")
@@ -249,3 +237,14 @@ print([name for name in sys.modules if re.match("opentelemetry|google.rpc", name
         [sys.executable, "-c", f"import re\n{code}", str(minilm)], capture_output=True, text=True, check=True
     )
     assert re.fullmatch(r"\[\]\n", done.stdout), done.stdout
+
+
+def test_spans_that_wait_are_sent_before_the_programs_end(traced: Traced) -> None:
+    """The last of this file: it ends the programs of the others."""
+    trace, header = parent_of(51)
+    assert traced.embed(parent=header).status == 200
+    for program in traced.stack.programs:
+        program.terminate()
+        assert program.wait() == 0
+    names = {each.name for each in traced.collector.spans(trace=trace)}
+    assert names == {*GATEWAY_STAGES, *ENGINE_STAGES, "embed", "POST /v1/embeddings"}
