@@ -16,7 +16,7 @@ class TextLines(logging.Formatter):
         """Render one record, with the fields that `extra={"fields": {...}}` gives it."""
         fields = [f" {key}={json.dumps(value)}" for key, value in getattr(record, "fields", {}).items()]
         line = f"tulip: {record.getMessage()}{''.join(fields)}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if _has_error(record) else line
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonLines(logging.Formatter):
@@ -31,7 +31,7 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
             **getattr(record, "fields", {}),
         }
-        if _has_error(record):
+        if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, default=str)
 
@@ -44,7 +44,3 @@ def set_up(level: str, log_format: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_FORMATTERS[log_format]())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-
-
-def _has_error(record: logging.LogRecord) -> bool:
-    return bool(record.exc_info and record.exc_info[0])
