@@ -90,7 +90,7 @@ class RequestTrace:
         if not self._span.is_recording():
             yield tuple(carried(self._context).items())
             return
-        attributes = {
+        attributes: dict[str, str | int] = {
             "rpc.system": "grpc",
             "rpc.service": "trellis.v1.Embedding",
             "rpc.method": "Embed",
