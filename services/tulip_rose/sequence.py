@@ -54,15 +54,6 @@ class Want:
     form: OutputForm
 
 
-class Output(NamedTuple):
-    """The rows of one want. A tuple, as is the next: both are made for every text, and cost a third of a dataclass."""
-
-    rows: bytes
-    """One row a span, packed (see `trellis_wire.v1.packing`); zeros where a row failed."""
-    failed_rows: tuple[int, ...]
-    """Rows with a value that is not finite."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class StepTimes:
     """When one batch was where, in `time.monotonic()` seconds. All of its sequences share it, and it is its name."""
@@ -92,6 +83,15 @@ class StepTimes:
     def settle_s(self) -> float:
         """Seconds from the result until it was told apart."""
         return self.settled - self.came
+
+
+class Output(NamedTuple):
+    """The rows of one want. A tuple, as is the next: both are made for every text, and cost a third of a dataclass."""
+
+    rows: bytes
+    """One row a span, packed (see `trellis_wire.v1.packing`); zeros where a row failed."""
+    failed_rows: tuple[int, ...]
+    """Rows with a value that is not finite."""
 
 
 class Embedded(NamedTuple):
