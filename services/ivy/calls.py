@@ -10,7 +10,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 
 from ivy.chunks import MAX_ROWS, Chunk, split
 from ivy.client.card import Card
-from ivy.timing import Timing
+from ivy.timing import Metadata, Timing
 
 CALLS_PER_ENGINE = 2
 """Of one request at a time: one that is worked on and the next one ready. More would only fill an engine's queue in
@@ -44,8 +44,10 @@ class Call(Generic[_Read]):
 class Asked(Protocol):
     """What answers a chunk."""
 
-    async def embed(self, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
-        """Embed one chunk."""
+    async def embed(
+        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata = ()
+    ) -> pb.EmbedResponse:
+        """Embed one chunk; `metadata` travels beside it."""
         ...
 
 

@@ -18,6 +18,7 @@ from ivy.config import Config
 from ivy.door import RETRY_UNKNOWN_S, code_of
 from ivy.errors import NoEngine, Overloaded
 from ivy.metrics import Held, Metrics
+from ivy.timing import Metadata
 
 MOST_REQUESTS = 1024
 """Held at once: each has a connection of its own."""
@@ -96,7 +97,9 @@ class Hold:
             raise NoEngine("no engine has become ready in time", retry_after_s=RETRY_STARTING_S)
         return cards
 
-    async def embed(self, request: pb.EmbedRequest, tokens: int, timeout_s: float) -> pb.EmbedResponse:
+    async def embed(
+        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata = ()
+    ) -> pb.EmbedResponse:
         """Embed one chunk, as `Engines` does; once more if the last engine went while it was asked, and another comes.
 
         Raises:
@@ -104,13 +107,13 @@ class Hold:
         """
         deadline = self._clock() + timeout_s
         try:
-            return await self._engines.embed(request, tokens, timeout_s)
+            return await self._engines.embed(request, tokens, timeout_s, metadata)
         except (NoEngine, grpc.RpcError) as error:
             is_gone = isinstance(error, NoEngine) or code_of(error) in LOST
             if not (is_gone and self._seconds and self._open) or self._engines.cards():
                 raise
         await self.cards(lambda: tokens, deadline)
-        return await self._engines.embed(request, tokens, max(deadline - self._clock(), 0.0))
+        return await self._engines.embed(request, tokens, max(deadline - self._clock(), 0.0), metadata)
 
     async def _wait(self, until: float) -> tuple[Held, list[Card]]:
         """Wait for an engine, to the end of the time or of this gateway."""
