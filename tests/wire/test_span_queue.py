@@ -10,7 +10,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from trellis_wire.tracing.outcomes import EXPORT_FAILED, EXPORTED, QUEUE_FULL
 from trellis_wire.tracing.span_queue import BATCH_SPANS, MOST_SPANS, SpanQueue
 
-DEADLINE_S = 10.0
+DEADLINE_S = 30.0
+NEVER_S = 3600.0
+"""Only whole batches, and the end, send."""
 
 
 class Held(SpanExporter):
@@ -49,7 +51,7 @@ def ended() -> Counter[str]:
 
 @pytest.fixture
 def queue(exporter: Held, ended: Counter[str]) -> Iterator[SpanQueue]:
-    queue = SpanQueue(exporter, counting(ended))
+    queue = SpanQueue(exporter, counting(ended), NEVER_S)
     yield queue
     queue.close(DEADLINE_S)
 
@@ -106,7 +108,7 @@ def test_what_is_not_taken_is_counted_and_the_next_is_sent(
 def test_an_end_does_not_wait_for_a_collector_that_does_not_answer(
     exporter: Held, ended: Counter[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue = SpanQueue(exporter, counting(ended))
+    queue = SpanQueue(exporter, counting(ended), NEVER_S)
     exporter.free.clear()
     fill(queue, BATCH_SPANS)
     assert exporter.called.wait(DEADLINE_S)

@@ -27,10 +27,16 @@ _log = logging.getLogger(__name__)
 class SpanQueue(SpanProcessor):
     """Sends spans from a thread of its own."""
 
-    def __init__(self, exporter: SpanExporter, ended: Callable[[str, int], None]) -> None:
-        """`ended` is told what became of how many spans; it is called from any thread."""
+    def __init__(
+        self, exporter: SpanExporter, ended: Callable[[str, int], None], interval_s: float = INTERVAL_S
+    ) -> None:
+        """Send what waits once in `interval_s`, or sooner where it is a whole batch.
+
+        `ended` is told what became of how many spans; it is called from any thread.
+        """
         self._exporter = exporter
         self._ended = ended
+        self._interval_s = interval_s
         self._spans: deque[ReadableSpan] = deque()
         self._wake = threading.Event()
         self._closing = False
@@ -58,7 +64,7 @@ class SpanQueue(SpanProcessor):
 
     def _run(self) -> None:
         while not self._closing:
-            self._wake.wait(INTERVAL_S)
+            self._wake.wait(self._interval_s)
             self._wake.clear()
             self._send()
         self._send()
