@@ -29,8 +29,6 @@ class Kit(Protocol):
     attention: Attention
     rounds: bool
     """Whether each number of rows costs something when it is met first, so that few different ones are better."""
-    precise: bool
-    """Whether biases and norms may be float32 beside weights of another type: then they should be."""
 
     def linear(self, weight: Tensor, bias: Tensor | None, activation: Activation) -> Linear:
         """A linear layer; weight [out, in], bias [out]."""
@@ -59,8 +57,6 @@ class Kit(Protocol):
 
 class TorchKit:
     """Torch's layers, on any device."""
-
-    precise = False
 
     def __init__(self, device: torch.device, attention: str | Attention) -> None:
         """`attention` is a backend, or names one of torch's, or is auto.
@@ -109,7 +105,6 @@ class NativeKit:
     """Our own kernels, on CPUs that can run them."""
 
     rounds = False
-    precise = True
 
     def __init__(self, team: Team, attention: str) -> None:
         """`attention` names a backend, or is auto.

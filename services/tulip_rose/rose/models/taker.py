@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose.layers.gated import Gated
-from tulip_rose.rose.layers.kit import Kit
+from tulip_rose.rose.layers.kit import Kit, NativeKit
 from tulip_rose.rose.layers.linear import Activation, Linear
 from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.weights import Weights
@@ -17,14 +17,14 @@ class Taker:
         self._weights = weights
         self._kit = kit
         self._device = device
-        self._dtype = torch.float32 if kit.precise else weights.dtype
+        self._dtype = torch.float32 if isinstance(kit, NativeKit) else weights.dtype
 
     def __call__(self, name: str, *shape: int) -> Tensor:
         """A tensor of its own memory, so that the file can be closed."""
         return self._weights.take(name, shape).to(self._device, copy=True)
 
     def precise(self, name: str, *shape: int) -> Tensor:
-        """As a call, for biases and norms: in float32 where the kit keeps those so beside weights of bfloat16."""
+        """As a call, for biases and norms: in float32 for our kernels, beside whatever weights."""
         return self._weights.take(name, shape, self._dtype).to(self._device, copy=True)
 
     def linear(
