@@ -64,7 +64,7 @@ images: ## build the images of the three programs, and load them into the cluste
 	@folders=$$(images/build); if $(CLUSTER) status >/dev/null; then $(CLUSTER) load $$folders; else echo "$$folders"; fi
 
 test-gpu: setup ## run the tests that need a CUDA device
-	$(BIN)/python -m pytest -m gpu $(ARGS)
+	TRITON_INTERPRET=0 $(BIN)/python -m pytest -m gpu $(ARGS)
 
 lint: setup ## check style, types and layers
 	$(BIN)/ruff check

@@ -18,6 +18,7 @@ from tulip_rose.rose.layers.native_rotary import NativeGated, NativeRmsNorm, Nat
 from tulip_rose.rose.layers.norm import Norm, TorchNorm, TorchRmsNorm
 from tulip_rose.rose.layers.places import Place, in_order
 from tulip_rose.rose.layers.rope import Heads, TorchTurner, Turner
+from tulip_rose.rose.layers.rotary import RotaryBlock, SandwichBlock
 from tulip_rose.rose.native.library import Team
 from tulip_rose.rose.pooling_words import Poolings
 from tulip_rose.rose.rows.row_module import RowModule
@@ -53,6 +54,9 @@ class Kit(Protocol):
 
     def post_norm(self, parts: PostNormBlock) -> Block:
         """The block of these parts, which this kit has made, in the fewest steps that there are."""
+
+    def sandwich(self, parts: SandwichBlock) -> RotaryBlock:
+        """As `post_norm`; the norms are by the root of the mean square."""
 
 
 class TorchKit:
@@ -97,6 +101,10 @@ class TorchKit:
         return TorchHead(poolings, rows)
 
     def post_norm(self, parts: PostNormBlock) -> Block:
+        """See `Kit`."""
+        return parts
+
+    def sandwich(self, parts: SandwichBlock) -> RotaryBlock:
         """See `Kit`."""
         return parts
 
@@ -153,3 +161,7 @@ class NativeKit:
     def post_norm(self, parts: PostNormBlock) -> Block:
         """See `Kit`."""
         return NativePostNorm(self._team, parts) if NativePostNorm.serves(parts) else parts
+
+    def sandwich(self, parts: SandwichBlock) -> RotaryBlock:
+        """See `Kit`."""
+        return parts

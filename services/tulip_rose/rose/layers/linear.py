@@ -48,7 +48,7 @@ class Linear(Protocol):
         """[T, in] → [T, out]; rows of x are contiguous."""
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
-        """[T, in] and a residual [T, out], contiguous → [T, out], without activation."""
+        """[T, in] and a residual [T, out], contiguous, whose memory it may take → [T, out], without activation."""
 
 
 class TorchLinear:

@@ -44,12 +44,23 @@ class Places:
         Raises:
             IndexError: a sequence is too long, or, on a CPU, a type is unknown.
         """
+        self.check(batch)
+        rows = batch.positions if self.padding is None else _counted(batch, self.padding)
+        types = self.told_types(batch)
+        return rows if types is None else types * self.positions + rows
+
+    def check(self, batch: Batch) -> None:
+        """Check that every sequence has places for all of its tokens.
+
+        Raises:
+            IndexError: one has not.
+        """
         if batch.ragged.longest > self.longest:
             raise IndexError(f"{batch.ragged.longest} tokens in a model of {self.longest} positions")
-        rows = batch.positions if self.padding is None else _counted(batch, self.padding)
-        if batch.token_types is None or self.types <= 1:
-            return rows
-        return batch.token_types * self.positions + rows
+
+    def told_types(self, batch: Batch) -> Tensor | None:
+        """The types of tokens, where the model tells them apart and anybody said what they are."""
+        return batch.token_types if self.types > 1 else None
 
 
 def _counted(batch: Batch, padding: int) -> Tensor:

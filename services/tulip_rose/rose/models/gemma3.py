@@ -9,7 +9,7 @@ from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.layers.rope import Rope
-from tulip_rose.rose.layers.rotary import SandwichBlock
+from tulip_rose.rose.layers.rotary import RotaryBlock, SandwichBlock
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.models.rope_file import OldBase, rope_of
 from tulip_rose.rose.models.rotary import BUFFERS, FULL, SLIDING, decoder_attention, layer_types
@@ -71,14 +71,14 @@ def _mask(config: Config, kind: str) -> Mask:
     return Mask(causal=False, window=(window // 2, window // 2)) if both else Mask(causal=True, window=(window - 1, 0))
 
 
-def _block(config: Config, take: Taker, name: str, kit: Kit, mask: Mask) -> SandwichBlock:
+def _block(config: Config, take: Taker, name: str, kit: Kit, mask: Mask) -> RotaryBlock:
     hidden, inner = config.integer("hidden_size"), config.integer("intermediate_size")
     epsilon, bias = config.number("rms_norm_eps", 1e-6), bool(config.values.get("attention_bias"))
     activation = Activation(config.demand("hidden_activation", "gelu_pytorch_tanh"))
     scale = config.integer("query_pre_attn_scalar", 256) ** -0.5
     attention = decoder_attention(config, take, kit, f"{name}.self_attn", mask, scale=scale, plus=_PLUS)
     gate = [f"{name}.mlp.{part}_proj" for part in ("gate", "up")]
-    return SandwichBlock(
+    parts = SandwichBlock(
         attention_norm=take.rms_norm(f"{name}.input_layernorm", hidden, epsilon, _PLUS),
         attention=attention,
         out=take.linear([f"{name}.self_attn.o_proj"], hidden, attention.heads.attended, bias=bias),
@@ -88,3 +88,4 @@ def _block(config: Config, take: Taker, name: str, kit: Kit, mask: Mask) -> Sand
         down=take.linear([f"{name}.mlp.down_proj"], hidden, inner, bias=False),
         fed_norm=take.rms_norm(f"{name}.post_feedforward_layernorm", hidden, epsilon, _PLUS),
     )
+    return kit.sandwich(parts)

@@ -1,0 +1,67 @@
+"""Kernels are interpreted on the CPU; with TRITON_INTERPRET=0 they are compiled, and only the tests of a GPU can run.
+
+Triton decides it when it is imported, for good. Imported here is what all tests of this folder use; the variable is as
+before afterwards, so that programs started by other tests know nothing of it.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from paritykit.folder import save
+from torch import Tensor
+
+if "triton" in sys.modules:
+    raise pytest.UsageError("triton was imported before it could be told to interpret: run tests/rose/kernels alone")
+with pytest.MonkeyPatch.context() as patched:
+    patched.setenv("TRITON_INTERPRET", os.environ.get("TRITON_INTERPRET", "1"))
+    from tulip_rose.rose.kernels.kit import TritonKit
+
+from kernelkit.models import MODELS
+from tulip_rose.rose.layers.attention import TorchAttention
+
+TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 1.6e-2}
+"""In bfloat16 two units in the last place: the interpreter cuts where a GPU rounds."""
+
+
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> torch.device:
+    return torch.device(request.param)
+
+
+@pytest.fixture
+def kit() -> TritonKit:
+    return TritonKit(TorchAttention())
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(7)
+
+
+@pytest.fixture
+def near() -> Callable[[Tensor, Tensor], None]:
+    """Check that what a kernel made is what was computed in float64."""
+
+    def check(found: Tensor, expected: Tensor) -> None:
+        tolerance = TOLERANCE[found.dtype]
+        torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=tolerance)
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a small model of a family, made once."""
+    made: dict[str, Path] = {}
+
+    def folder(family: str) -> Path:
+        if family not in made:
+            model, pooling = MODELS[family]
+            made[family] = save(model(), tmp_path_factory.mktemp(family), pooling, normalize=True)
+        return made[family]
+
+    return folder
