@@ -46,7 +46,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Load:
         if device.type == "cuda":
             return Engine.load(folder, EngineOptions(device="cuda", dtype=dtype, graphs=GRAPHS))
         with monkeypatch.context() as patched:
-            patched.setattr(engine_module, "open_device", lambda name, threads: InterpretedDevice(1))
+            patched.setattr(engine_module, "open_device", lambda *asked: InterpretedDevice(1))
             return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, threads=1, dtype=dtype, graphs=GRAPHS))
 
     return engine

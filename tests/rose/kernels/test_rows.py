@@ -2,15 +2,16 @@
 
 from math import nan
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from tulip_rose.rose.batch import Batch, Part, Ragged
+from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.kernels.kit import TritonKit
-from tulip_rose.rose.layers.head import Made, TorchHead
-from tulip_rose.rose.pooling_words import Pooling, Poolings
+from tulip_rose.rose.layers.head import Head, Made, TorchHead
+from tulip_rose.rose.pooling_words import Pooling
 from tulip_rose.rose.rows.dense import Dense
-from tulip_rose.sequence import OutputForm, VectorType
+from tulip_rose.sequence import OutputForm, Sequence, Span, VectorType, Want
 
 SPANS = [(0, 1), (1, 4), (4, 68), (40, 68), (68, 101), (101, 133)]
 TOKENS, SIZE = 140, 42
@@ -25,22 +26,20 @@ FORMS = [
 ]
 
 
-def batch_of(device: torch.device) -> Batch:
-    ids = torch.zeros(TOKENS, dtype=torch.int64, device=device)
-    return Batch(ids, torch.arange(TOKENS, device=device) % 70, None, Ragged.of([TOKENS]), (), ())
+def batch_of(form: OutputForm, spans: list[Span]) -> Batch:
+    """Two texts of 70 tokens; the first asks for rows of spans, which may reach into the other."""
+    ids = np.zeros(TOKENS // 2, np.int32)
+    wants = (Want(tuple(spans), form),), (Want(((0, 1),), OutputForm(1)),)
+    return Batch.pack([Sequence(ids, want, 0.0, 1.0) for want in wants])
 
 
-def rows_of(
-    kit: TritonKit, states: Tensor, form: OutputForm, poolings: Poolings, spans: list[tuple[int, int]] = SPANS
-) -> Made:
-    """As in a graph: of the spans nothing is known but the tensor of their bounds."""
-    part = Part(form, (), torch.tensor(spans, dtype=torch.int32, device=states.device))
-    return kit.head(poolings)(states, part, batch_of(states.device))
+def rows_of(head: Head, states: Tensor, form: OutputForm, spans: list[Span] = SPANS) -> Made:
+    batch = batch_of(form, spans)
+    return head(states, batch.parts[0], batch.to(states.device))
 
 
-def expected(states: Tensor, form: OutputForm, poolings: Poolings) -> Made:
-    cpu = torch.device("cpu")
-    return TorchHead(poolings)(states.cpu(), Part.of(form, SPANS), batch_of(cpu))
+def expected(states: Tensor, form: OutputForm, *poolings: Pooling) -> Made:
+    return rows_of(TorchHead(poolings), states.cpu(), form)
 
 
 def same(found: Made, wanted: Made) -> None:
@@ -60,20 +59,20 @@ def test_each_span_becomes_the_row_that_torch_makes_of_it(
     kit: TritonKit, device: torch.device, dtype: torch.dtype, pooling: Pooling, form: OutputForm
 ) -> None:
     states = torch.randn(TOKENS, SIZE, device=device).to(dtype)
-    same(rows_of(kit, states, form, (pooling,)), expected(states, form, (pooling,)))
+    same(rows_of(kit.head((pooling,)), states, form), expected(states, form, pooling))
 
 
 def test_joined_poolings_lie_beside_each_other(kit: TritonKit, device: torch.device, dtype: torch.dtype) -> None:
     states, form = torch.randn(TOKENS, SIZE, device=device).to(dtype), OutputForm(6 * SIZE)
-    same(rows_of(kit, states, form, tuple(Pooling)), expected(states, form, tuple(Pooling)))
+    same(rows_of(kit.head(tuple(Pooling)), states, form), expected(states, form, *Pooling))
 
 
 def test_int8_and_bits_are_those_of_the_definition(kit: TritonKit, device: torch.device) -> None:
     states = torch.tensor([[0.0, 0.1, -0.1, 1.0, -1.0, 20.0, -20.0, -0.0, 1e-9, -1e-9]], device=device)
-    spans, poolings = [(0, 1)], (Pooling.CLS,)
-    whole = rows_of(kit, states, OutputForm(10, vector_type=VectorType.INT8), poolings, spans)
+    spans, head = [(0, 1)], kit.head((Pooling.CLS,))
+    whole = rows_of(head, states, OutputForm(10, vector_type=VectorType.INT8), spans)
     assert whole.rows.tolist() == [[0, 13, -13, 97, -97, 127, -127, 0, 0, 0]]
-    bits = rows_of(kit, states, OutputForm(10, vector_type=VectorType.BINARY), poolings, spans)
+    bits = rows_of(head, states, OutputForm(10, vector_type=VectorType.BINARY), spans)
     assert bits.rows.tolist() == [[0b10101011, 0b01]]
 
 
@@ -84,8 +83,9 @@ def test_a_row_is_the_same_bit_for_bit_wherever_its_span_lies_and_whatever_lies_
     states, form = torch.randn(70, SIZE, device=device).to(dtype), OutputForm(SIZE)
     among = torch.full((TOKENS, SIZE), nan, device=device).to(dtype)
     among[:70], among[70 : TOKENS - 1] = states, states[:69]
-    alone = rows_of(kit, states, form, (pooling,), [(0, 69)])
-    beside = rows_of(kit, among, form, (pooling,), [(139, 140), (0, 69), (69, 140), (70, 139)])
+    head = kit.head((pooling,))
+    alone = rows_of(head, states, form, [(0, 69)])
+    beside = rows_of(head, among, form, [(139, 140), (0, 69), (69, 140), (70, 139)])
     assert beside.finite.tolist() == [False, True, False, True]
     assert torch.equal(beside.rows[1], alone.rows[0])
     assert torch.equal(beside.rows[3], alone.rows[0])
@@ -99,8 +99,8 @@ def test_a_row_with_one_value_that_is_not_finite_is_zeros_and_told_though_it_is_
 ) -> None:
     states = torch.randn(TOKENS, SIZE, device=device)
     states[1, 41] = states[3, 41] = wrong
-    found = rows_of(kit, states, form, (pooling,))
-    same(found, expected(states, form, (pooling,)))
+    found = rows_of(kit.head((pooling,)), states, form)
+    same(found, expected(states, form, pooling))
     lost = wrong == float("-inf") and pooling is Pooling.MAX
     assert found.finite.tolist() == [True, lost, True, True, True, True]
 
@@ -109,17 +109,15 @@ def test_what_modules_bound_is_told_to_be_broken_all_the_same(kit: TritonKit, de
     states = torch.randn(TOKENS, SIZE, device=device)
     states[2, 3] = float("inf")
     dense = Dense(5, torch.randn(5, SIZE, device=device), None, torch.tanh)
-    part = Part(OutputForm(5), (), torch.tensor(SPANS, dtype=torch.int32, device=device))
-    found = kit.head((Pooling.MEAN,), (dense,))(states, part, batch_of(device))
+    found = rows_of(kit.head((Pooling.MEAN,), (dense,)), states, OutputForm(5))
     own = Dense(5, dense.weight.cpu(), None, torch.tanh)
-    head = TorchHead((Pooling.MEAN,), (own,))
-    same(found, head(states.cpu(), Part.of(OutputForm(5), SPANS), batch_of(torch.device("cpu"))))
+    same(found, rows_of(TorchHead((Pooling.MEAN,), (own,)), states.cpu(), OutputForm(5)))
     assert found.finite.tolist() == [True, False, True, True, True, True]
 
 
 def test_the_mean_of_a_long_text_in_bfloat16_loses_nothing(kit: TritonKit, device: torch.device) -> None:
     states = torch.full((4096, 16), 1.001, device=device).to(torch.bfloat16)
     states[0] = 3.0
-    part = Part(OutputForm(16, normalize=False), (), torch.tensor([[0, 4096]], dtype=torch.int32, device=device))
-    rows = kit.head((Pooling.MEAN,))(states, part, batch_of(device)).rows
+    batch = Batch.pack([Sequence.whole(np.zeros(4096, np.int32), OutputForm(16, normalize=False))])
+    rows = kit.head((Pooling.MEAN,))(states, batch.parts[0], batch.to(device)).rows
     assert rows[0, 0].item() == pytest.approx(states[:, 0].double().mean().item(), abs=1e-6)

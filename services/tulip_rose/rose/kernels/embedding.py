@@ -33,10 +33,10 @@ def _embed(
     at = tl.arange(0, block)
     inside = at < size
     token = tl.program_id(0).to(tl.int64)
-    word = tl.load(ids + token)
-    place = tl.load(rows + token)
+    word = tl.load(ids + token).to(tl.int64)
+    place = tl.load(rows + token).to(tl.int64)
     if types is not None:
-        place += tl.load(types + token) * apart
+        place += tl.load(types + token).to(tl.int64) * apart
     known = (word >= 0) & (word < vocabulary) & (place >= 0) & (place < longest)
     there = inside & known
     x = tl.load(words + word * size + at, mask=there, other=0.0).to(tl.float32)
