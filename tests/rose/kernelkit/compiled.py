@@ -73,7 +73,7 @@ def _finishes(dtype: str) -> dict[str, Case]:
 
 
 def compiled(case: Case, generation: int) -> dict[str, int]:
-    """Compile one for a generation of GPUs: what a block takes of its memory, and how often it spills."""
+    """Compile one for a generation of GPUs: bytes of shared memory of a block, and of the machine code."""
     kernel, types, sizes, warps = case
     signature = {name: types.get(name) or "constexpr" for name in kernel.arg_names}
     constants = {name: sizes.get(name) for name in kernel.arg_names if signature[name] == "constexpr"}
