@@ -25,7 +25,7 @@ with pytest.MonkeyPatch.context() as patched:
 from kernelkit.models import MODELS
 from tulip_rose.rose.layers.attention import TorchAttention
 
-TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 1.6e-2}
+TOLERANCE = {torch.float32: 3e-5, torch.bfloat16: 1.6e-2}
 """In bfloat16 two units in the last place: the interpreter cuts where a GPU rounds."""
 
 

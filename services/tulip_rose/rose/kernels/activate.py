@@ -11,7 +11,7 @@ from tulip_rose.rose.kernels.launch import part_of_row, parts
 from tulip_rose.rose.layers.linear import Activation
 
 _ROOT_HALF = tl.constexpr(0.5**0.5)
-_ROOT_2_OVER_PI = tl.constexpr((2 / torch.pi) ** 0.5)
+_TANH = tl.constexpr(-2 * (2 / torch.pi) ** 0.5)
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def _activated(x: Any, kind: tl.constexpr) -> Any:
         x = 0.5 * x * (1.0 + tl.erf(x * _ROOT_HALF))
     elif kind == "gelu_pytorch_tanh":
         # (1 + tanh(u)) / 2 is the logistic function of 2 u.
-        x = x / (1.0 + tl.exp(-2.0 * _ROOT_2_OVER_PI * (x + 0.044715 * x * x * x)))
+        x = x / (1.0 + tl.exp((x + 0.044715 * x * x * x) * _TANH))
     elif kind == "silu":
         x = x / (1.0 + tl.exp(-x))
     elif kind == "relu":
