@@ -20,6 +20,7 @@ with pytest.MonkeyPatch.context() as patched:
         # Its compiled part has no such mode and can be loaded once.
         if not name.startswith("triton._C"):
             del sys.modules[name]
+    # Looked for when a kernel is called for the first time.
     from tulip_rose.rose.kernels.kit import TritonKit
 
 from kernelkit.models import MODELS

@@ -19,7 +19,7 @@ from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
 FAMILIES = ["bert", "qwen3", "modernbert", "xlm-roberta", "nomic", "gemma"]
-LENGTHS = [[1], [7, 3], [17, 5, 5, 9], [7, 3]]
+LENGTHS = [[7, 3], [17, 5, 9], [6, 4]]
 GRAPHS = GraphOptions(multiple=16, slots=(2, 8), most_tokens=96, most=8)
 COSINE = {"float32": 0.999999, "bfloat16": 0.999}
 
@@ -70,8 +70,10 @@ def poison(engine: Engine) -> None:
         words[0] = float("nan")
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("family", "precision"),
+    [*((family, "float32") for family in FAMILIES), *((family, "bfloat16") for family in FAMILIES[:3])],
+)
 def test_a_model_of_these_layers_gives_the_vectors_of_torchs_and_pads_reach_none(
     folders: Callable[[str], Path], load: Load, device: torch.device, family: str, precision: str
 ) -> None:
