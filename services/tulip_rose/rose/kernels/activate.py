@@ -1,7 +1,5 @@
 """Activations of rows, alone or times another half of the row, as one kernel in float32."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -15,7 +13,7 @@ _TANH = tl.constexpr(-2 * (2 / torch.pi) ** 0.5)
 
 
 @triton.jit
-def _activated(x: Any, kind: tl.constexpr) -> Any:
+def _activated(x: tl.tensor, kind: tl.constexpr) -> tl.tensor:
     if kind == "gelu":
         x = 0.5 * x * (1.0 + tl.erf(x * _ROOT_HALF))
     elif kind == "gelu_pytorch_tanh":
@@ -31,7 +29,7 @@ def _activated(x: Any, kind: tl.constexpr) -> Any:
 
 @triton.jit
 def _activate(
-    x: Any, out: Any, width: tl.constexpr, block: tl.constexpr, kind: tl.constexpr, gated: tl.constexpr
+    x: tl.tensor, out: tl.tensor, width: tl.constexpr, block: tl.constexpr, kind: tl.constexpr, gated: tl.constexpr
 ) -> None:
     row = tl.program_id(0).to(tl.int64)
     at = tl.program_id(1) * block + tl.arange(0, block)

@@ -1,7 +1,5 @@
 """`TritonEmbedding`: word, position and type of each token to its first state, as one kernel."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -14,18 +12,18 @@ from tulip_rose.rose.layers.places import Place, Places
 
 @triton.jit
 def _embed(
-    ids: Any,
-    rows: Any,
-    types: Any,
-    words: Any,
-    places: Any,
-    weight: Any,
-    bias: Any,
-    out: Any,
-    epsilon: Any,
-    vocabulary: Any,
-    longest: Any,
-    apart: Any,
+    ids: tl.tensor,
+    rows: tl.tensor,
+    types: tl.tensor,
+    words: tl.tensor,
+    places: tl.tensor,
+    weight: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    epsilon: tl.tensor,
+    vocabulary: tl.tensor,
+    longest: tl.tensor,
+    apart: tl.tensor,
     size: tl.constexpr,
     block: tl.constexpr,
     root: tl.constexpr,

@@ -1,7 +1,5 @@
 """From pooled rows to what was asked, as one kernel: cut, then normalised, then quantised. See `output.finish`."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -22,7 +20,7 @@ _WHOLE = tl.constexpr(1.5 * 2**23)
 
 
 @triton.jit
-def _rounded(x: Any) -> Any:
+def _rounded(x: tl.tensor) -> tl.tensor:
     """`round(127 · tanh(x))` in int8; it stays between −127 and 127."""
     fading = tl.exp(-2.0 * tl.abs(x))
     y = 127.0 * (1.0 - fading) / (1.0 + fading)
@@ -32,11 +30,11 @@ def _rounded(x: Any) -> Any:
 
 @triton.jit
 def _finish(
-    rows: Any,
-    bounds: Any,
-    good: Any,
-    out: Any,
-    finite: Any,
+    rows: tl.tensor,
+    bounds: tl.tensor,
+    good: tl.tensor,
+    out: tl.tensor,
+    finite: tl.tensor,
     width: tl.constexpr,
     kept: tl.constexpr,
     block: tl.constexpr,

@@ -1,7 +1,5 @@
 """`TritonNorm`: an add and a norm of each row as one kernel, in float32 from the first value to the last."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -12,15 +10,15 @@ from tulip_rose.rose.kernels.launch import whole_row
 
 @triton.jit
 def normed(
-    x: Any,
-    weight: Any,
-    bias: Any,
-    at: Any,
-    inside: Any,
-    epsilon: Any,
+    x: tl.tensor,
+    weight: tl.tensor,
+    bias: tl.tensor,
+    at: tl.tensor,
+    inside: tl.tensor,
+    epsilon: tl.tensor,
     size: tl.constexpr,
     root: tl.constexpr,
-) -> Any:
+) -> tl.tensor:
     """The norm of one row in float32, which has zeros where it is not inside; part of other kernels too."""
     if not root:
         x = tl.where(inside, x - tl.sum(x, axis=0) / size, 0.0)
@@ -33,12 +31,12 @@ def normed(
 
 @triton.jit
 def _norm(
-    x: Any,
-    plus: Any,
-    weight: Any,
-    bias: Any,
-    out: Any,
-    epsilon: Any,
+    x: tl.tensor,
+    plus: tl.tensor,
+    weight: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    epsilon: tl.tensor,
     size: tl.constexpr,
     block: tl.constexpr,
     root: tl.constexpr,

@@ -1,7 +1,5 @@
 """Pooling of spans whose bounds are a tensor: each in one order of float32 sums, whatever lies beside it."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
@@ -17,11 +15,11 @@ PICKED = {Pooling.CLS: FIRST, Pooling.LAST_TOKEN: LAST}
 
 @triton.jit
 def _pool(
-    states: Any,
-    bounds: Any,
-    positions: Any,
-    out: Any,
-    stride: Any,
+    states: tl.tensor,
+    bounds: tl.tensor,
+    positions: tl.tensor,
+    out: tl.tensor,
+    stride: tl.tensor,
     size: tl.constexpr,
     high: tl.constexpr,
     wide: tl.constexpr,

@@ -1,6 +1,6 @@
 """`TritonSandwich`: Gemma's block, in which a norm, an add and the next norm are one kernel."""
 
-from typing import Any, cast
+from typing import cast
 
 import torch
 import triton
@@ -15,14 +15,14 @@ from tulip_rose.rose.layers.rotary import SandwichBlock
 
 @triton.jit
 def _between(
-    x: Any,
-    made: Any,
-    before: Any,
-    after: Any,
-    total: Any,
-    out: Any,
-    before_epsilon: Any,
-    after_epsilon: Any,
+    x: tl.tensor,
+    made: tl.tensor,
+    before: tl.tensor,
+    after: tl.tensor,
+    total: tl.tensor,
+    out: tl.tensor,
+    before_epsilon: tl.tensor,
+    after_epsilon: tl.tensor,
     size: tl.constexpr,
     block: tl.constexpr,
 ) -> None:

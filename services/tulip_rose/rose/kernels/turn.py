@@ -1,7 +1,5 @@
 """`TritonTurner`: queries and keys normed within their heads and turned by their positions, as one kernel."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -12,11 +10,11 @@ from tulip_rose.rose.layers.rope import Heads, Turn
 
 @triton.jit
 def _turn(
-    qkv: Any,
-    cos: Any,
-    sin: Any,
-    weight: Any,
-    epsilon: Any,
+    qkv: tl.tensor,
+    cos: tl.tensor,
+    sin: tl.tensor,
+    weight: tl.tensor,
+    epsilon: tl.tensor,
     heads: tl.constexpr,
     half: tl.constexpr,
     width: tl.constexpr,
