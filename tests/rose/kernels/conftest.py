@@ -7,6 +7,7 @@ again. The variable is as before afterwards, so that programs started by other t
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ with pytest.MonkeyPatch.context() as patched:
         if not name.startswith("triton._C"):
             del sys.modules[name]
     # Looked for when a kernel is called for the first time.
+    import_module("triton.experimental.gluon")
     from tulip_rose.rose.kernels.kit import TritonKit
 
 from kernelkit.models import MODELS
