@@ -43,8 +43,6 @@ class TritonKit:
     """
 
     rounds = False
-    precise = False
-    """Biases go into products of matrices, which take one type."""
 
     def __init__(self, attention: Attention) -> None:
         """Take the attention that the device has chosen: of the layers, it alone is not made here."""
