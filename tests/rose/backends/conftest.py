@@ -29,7 +29,7 @@ def flash(monkeypatch: pytest.MonkeyPatch) -> FlashAttention:
 def wrappers(monkeypatch: pytest.MonkeyPatch) -> list[Wrapper]:
     """Where FlashInfer would be imported from; the wrappers made of it."""
     text = source(FLASHINFER, PREFILL_SOURCE)
-    methods = ("__init__", "plan", "run")
+    methods = ("__init__", "plan", "run", "reset_workspace_buffer")
     takes = {each: signature(text, f"BatchPrefillWithRaggedKVCacheWrapper.{each}") for each in methods}
     module: Any = ModuleType("flashinfer")
     made: list[Wrapper] = []

@@ -122,16 +122,47 @@ def test_tokens_that_nobody_sees_are_left_to_torch_where_there_are_windows(flash
     assert call["seqused_k"].tolist() == [4, 3]
 
 
-@pytest.mark.parametrize("name", ["flashinferFa3", "torch"])
-def test_a_backend_that_needs_lengths_on_the_host_never_runs_without_them(wrappers: list[Wrapper], name: str) -> None:
-    attention = ChosenAttention(name, CPU, HOPPER)
+def static(starts: list[int]) -> Ragged:
+    """Sequences of which only the device knows the lengths."""
+    on_device = torch.tensor(starts, dtype=torch.int32)
+    return Ragged(on_device, starts[-1], starts[-1], seen=on_device.diff())
+
+
+def test_torchs_attention_never_runs_without_lengths_on_the_host(wrappers: list[Wrapper]) -> None:
+    attention = ChosenAttention("torch", CPU, HOPPER)
     q, k, v = torch.randn(4, 3, 4, 64).bfloat16().unbind(1)
-    starts = torch.tensor([0, 3, 4], dtype=torch.int32)
-    with pytest.raises(
-        LoadError,
-        match=rf"{name} cannot serve .* in a graph: .*; what would work here: auto, flashattention4, torchVarlen$",
+    would = "auto, flashattention4, flashinferFa3, torchVarlen, flashinferFa2"
+    with pytest.raises(LoadError, match=rf"torch cannot serve .* in a graph: .*; what would work here: {would}$"):
+        attention(q, k, v, static([0, 3, 4]), Mask(), 1.0)
+
+
+def test_layers_that_choose_in_the_first_step_are_planned_for_it(wrappers: list[Wrapper]) -> None:
+    attention = ChosenAttention("flashinferFa3", CPU, HOPPER)
+    q, k, v = torch.randn(4, 3, 4, 64).bfloat16().unbind(1)
+    for starts in ([0, 3, 4], [0, 1, 4]):
+        attention.plan_ahead(torch.tensor(starts, dtype=torch.int32))
+        for mask in (Mask(), Mask(causal=True)):
+            attention(q, k, v, static(starts), mask, 1.0)
+    planned = [[call["qo_indptr"].tolist() for call in wrapper.plans] for wrapper in wrappers if wrapper.in_graph]
+    assert planned == [[[0, 3, 4], [0, 1, 4]]] * 2
+
+
+def test_batches_that_layers_cannot_attend_over_static_buffers_are_known_beforehand(
+    flash: FlashAttention, wrappers: list[Wrapper]
+) -> None:
+    whole, partly = Ragged.of([3, 4]), Ragged.of([3, 4], [3, 2])
+    q, k, v = torch.randn(4, 3, 4, 64).bfloat16().unbind(1)
+    for name, masks, expected in (
+        ("flashattention4", [Mask()], True),
+        ("flashattention4", [Mask(), Mask(window=(2, 2))], False),
+        ("flashinferFa2", [Mask()], False),
     ):
-        attention(q, k, v, Ragged(starts, 4, 4, seen=starts.diff()), Mask(), 1.0)
+        attention = ChosenAttention(name, CPU, HOPPER)
+        attention.plan_ahead(torch.tensor([0, 3, 4], dtype=torch.int32))
+        for mask in masks:
+            attention(q, k, v, static([0, 3, 4]), mask, 1.0)
+        assert attention.suits(whole)
+        assert attention.suits(partly) == expected
 
 
 def test_a_compiler_is_found_in_the_path_and_in_the_toolkit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

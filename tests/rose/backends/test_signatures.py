@@ -1,19 +1,21 @@
 """What the releases take, parameter by parameter: another release of which something changed is seen here first."""
 
+import ast
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from backendkit.released import FLASH_SOURCE, PREFILL_SOURCE, signature, source
+from backendkit.released import FLASH_SOURCE, PREFILL_SOURCE, node, signature, source
 from tulip_rose.rose.backends.releases import FLASH_ATTENTION_4, FLASHINFER, Release
 
 HERE = Path(__file__).parent
 _WRAPPER = "BatchPrefillWithRaggedKVCacheWrapper"
+_METHODS = ("__init__", "plan", "run", "reset_workspace_buffer")
 FUNCTIONS = [
     (FLASH_ATTENTION_4, FLASH_SOURCE, "flash_attn_varlen_func"),
-    *((FLASHINFER, PREFILL_SOURCE, f"{_WRAPPER}.{method}") for method in ("__init__", "plan", "run")),
+    *((FLASHINFER, PREFILL_SOURCE, f"{_WRAPPER}.{method}") for method in _METHODS),
 ]
 
 
@@ -27,6 +29,19 @@ def test_the_parameters_of_the_release_are_those_on_record(release: Release, pat
     recorded = (HERE / "signatures" / f"{name}.txt").read_text().splitlines()
     assert recorded[0] == f"{release.distribution} {release.tested}"
     assert list(lines(release, path, name)) == recorded[1:]
+
+
+def test_in_graph_mode_planning_leaves_all_that_runs_read_in_memory_that_it_was_given() -> None:
+    """What static wrappers build on: buffers of offsets are written and not replaced, and so is the layout."""
+    text = source(FLASHINFER, PREFILL_SOURCE)
+    planned = ast.unparse(node(text, f"{_WRAPPER}.plan"))
+    assert "self._qo_indptr_buf.copy_(qo_indptr, non_blocking=non_blocking)" in planned
+    assert "self._kv_indptr_buf.copy_(kv_indptr, non_blocking=non_blocking)" in planned
+    assert "batch_size != self._fixed_batch_size" in planned
+    assert "total_num_rows > self._max_total_num_rows" in planned
+    assert "self._pin_memory_int_workspace_buffer, qo_indptr_host, kv_indptr_host" in planned
+    reset = ast.unparse(node(text, f"{_WRAPPER}.reset_workspace_buffer"))
+    assert "self._int_workspace_buffer = int_workspace_buffer" in reset
 
 
 def test_the_names_that_are_imported_are_exported() -> None:

@@ -51,8 +51,9 @@ BARE = replace(NO_FLASH4, flashinfer=None)
         (BERT, TURING, TORCH),
         (MPNET, HOPPER, TORCH),
         (GRAPH, HOPPER, FLASH4),
-        (GRAPH, NO_FLASH4, VARLEN),
+        (GRAPH, NO_FLASH4, FA3),
         (GRAPH, AMPERE, VARLEN),
+        (replace(GRAPH, size=20), AMPERE, FA2),
         (replace(BERT, dtype="float32"), HOPPER, TORCH),
         (replace(BERT, size=512), HOPPER, TORCH),
     ],
@@ -96,7 +97,6 @@ def is_taken(name: str, asked: Asked, here: Here) -> bool:
         (FA3, BERT, replace(ALL, flashinfer="0.6.18"), r"flashinfer-python 0\.6\.18 is older than 0\.7\.1"),
         (FA2, BERT, replace(ALL, compiles=False), "neither nvcc nor flashinfer-jit-cache"),
         (FA2, BERT, TURING, "compute capability 8 and above"),
-        (FA2, GRAPH, HOPPER, "a graph knows no lengths"),
         (TORCH, GRAPH, HOPPER, "which a graph does not know"),
         (VARLEN, MPNET, HOPPER, "adds no bias to logits"),
         (VARLEN, replace(BERT, dtype="float32"), HOPPER, "takes bfloat16, not float32"),
@@ -115,6 +115,22 @@ def test_a_choice_says_what_was_passed_over_and_why() -> None:
         "passed over: flashattention4 (flash-attn-4 is not installed); "
         "flashinferFa3 (its windows reach to the left alone)"
     )
+
+
+@pytest.mark.parametrize(
+    ("here", "name", "form"),
+    [
+        (HOPPER, FLASH4, "reads where sequences begin from tensors of the device, and has the longest that may come"),
+        (NO_FLASH4, FA3, "is planned on the host before each step, outside of what is captured"),
+        (BARE, VARLEN, "reads where sequences begin from tensors of the device"),
+    ],
+    ids=str,
+)
+def test_a_choice_for_a_graph_says_how_a_replay_learns_where_sequences_begin(here: Here, name: str, form: str) -> None:
+    choice = choose_backend("auto", GRAPH, here)
+    assert choice.name == name
+    assert f"; it {form}" in choice.reason
+    assert form not in choose_backend("auto", BERT, here).reason
 
 
 def test_where_nothing_can_serve_a_layer_each_backend_says_why() -> None:

@@ -12,6 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from tulip_rose.rose.backends.ahead import PlansAhead
 from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.backends.here import Here
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
@@ -40,7 +41,7 @@ _OPEN: dict[str, Callable[[torch.device], Backend]] = {
 
 
 class ChosenAttention:
-    """See `Attention`. The name is that of the backends of the layers met by now, in alphabetical order."""
+    """See `Attention` and `PlansAhead`. The name: of the backends of the layers met by now, in alphabetical order."""
 
     def __init__(self, name: str, device: torch.device, here: Here) -> None:
         """`name` is that of a backend, or auto.
@@ -55,6 +56,9 @@ class ChosenAttention:
         self._plain = TorchAttention()
         self._opened: dict[str, Backend] = {}
         self._by_kind: dict[Asked, Backend | None] = {}
+        self._in_steps: list[tuple[Backend, Mask]] = []
+        self._planned: list[PlansAhead] = []
+        self._starts: Tensor | None = None
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         """See `Attention`.
@@ -64,12 +68,25 @@ class ChosenAttention:
         """
         asked = asked_of(q, k, mask, in_graph=ragged.seen is not None)
         if asked not in self._by_kind:
-            self._by_kind[asked] = self._choose(asked)
+            self._by_kind[asked] = chosen = self._choose(asked)
+            if asked.in_graph and chosen is not None:
+                self._in_steps.append((chosen, mask))
             self.name = "+".join(sorted({(each or self._plain).name for each in self._by_kind.values()}))
         backend = self._by_kind[asked]
         if backend is not None and backend.serves(ragged, mask):
             return backend(q, k, v, ragged, mask, scale)
         return self._plain(q, k, v, ragged, mask, scale)
+
+    def plan_ahead(self, starts: Tensor) -> None:
+        """See `PlansAhead`."""
+        # Of the first step no layer has chosen yet.
+        self._starts = starts
+        for backend in self._planned:
+            backend.plan_ahead(starts)
+
+    def suits(self, ragged: Ragged) -> bool:
+        """See `PlansAhead`."""
+        return all(backend.serves(ragged, mask) for backend, mask in self._in_steps)
 
     def _choose(self, asked: Asked) -> Backend | None:
         """None stands for torch's plain attention."""
@@ -83,9 +100,14 @@ class ChosenAttention:
 
     def _open(self, name: str) -> Backend:
         try:
-            return _OPEN[name](self._device)
+            backend = _OPEN[name](self._device)
         except ImportError as error:
             raise LoadError(f"attentionBackend {name} is installed and cannot be imported: {error}") from error
+        if isinstance(backend, PlansAhead):
+            self._planned.append(backend)
+            if self._starts is not None:
+                backend.plan_ahead(self._starts)
+        return backend
 
 
 def asked_of(q: Tensor, k: Tensor, mask: Mask, *, in_graph: bool) -> Asked:

@@ -6,6 +6,7 @@ first against which nothing stands, and an explicit choice is refused with what 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.backends.here import Here
@@ -21,6 +22,14 @@ _STEP = 8
 _WIDEST_ON_BLACKWELL = 128
 
 Obstacles = Iterator[str]
+
+
+class InGraph(Enum):
+    """How a backend learns in a step over static buffers, which may be a replay, where sequences begin."""
+
+    READS = "reads where sequences begin from tensors of the device, and has the longest that may come built in"
+    PLANS = "is planned on the host before each step, outside of what is captured"
+    NEVER = "takes texts of one length at a time, which a graph does not know"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +73,9 @@ def _first(fit: list[str], against: dict[str, tuple[str, ...]], asked: Asked) ->
     said = [f"{each} ({', '.join(obstacles)})" for each, obstacles in against.items() if obstacles]
     if not fit:
         raise LoadError(f"no attention backend can serve {asked}: {'; '.join(said)}")
-    before = list(against).index(fit[0])
-    return Choice(fit[0], _TABLE[fit[0]].merit, tuple(said[:before]))
+    before, row = list(against).index(fit[0]), _TABLE[fit[0]]
+    reason = f"{row.merit}; it {row.in_graph.value}" if asked.in_graph else row.merit
+    return Choice(fit[0], reason, tuple(said[:before]))
 
 
 def unknown(name: str) -> LoadError:
@@ -102,7 +112,7 @@ def _varlen(asked: Asked, here: Here) -> Obstacles:
 
 def _torch(asked: Asked, _here: Here) -> Obstacles:
     if asked.in_graph:
-        yield "it takes texts of one length at a time, which a graph does not know"
+        yield f"it {InGraph.NEVER.value}"
 
 
 def _flashinfer(asked: Asked, here: Here) -> Obstacles:
@@ -112,8 +122,6 @@ def _flashinfer(asked: Asked, here: Here) -> Obstacles:
     yield from _flash(asked)
     if asked.right_window:
         yield "its windows reach to the left alone"
-    if asked.in_graph:
-        yield "each batch is planned on the host, where a graph knows no lengths"
 
 
 def _flash(asked: Asked) -> Obstacles:
@@ -144,14 +152,18 @@ def _release(obstacle: str | None) -> Obstacles:
 @dataclass(frozen=True, slots=True)
 class _Row:
     against: Callable[[Asked, Here], Obstacles]
+    in_graph: InGraph
     merit: str
 
 
+_READS, _PLANS = InGraph.READS, InGraph.PLANS
 _TABLE = {
-    FLASH4: _Row(_flash4, "made for this generation of GPUs, windows to both sides, nothing to plan on the host"),
-    FA3: _Row(_fa3, "made for Hopper; each batch is planned on the host"),
-    VARLEN: _Row(_varlen, "FlashAttention 2 as it comes with torch: nothing to install, nothing to plan"),
-    FA2: _Row(_fa2, "any GPU from Ampere on and heads of any size; each batch is planned on the host"),
-    TORCH: _Row(_torch, "any layer, in one call for all texts of one length"),
+    FLASH4: _Row(
+        _flash4, _READS, "made for this generation of GPUs, windows to both sides, nothing to plan on the host"
+    ),
+    FA3: _Row(_fa3, _PLANS, "made for Hopper; each batch is planned on the host"),
+    VARLEN: _Row(_varlen, _READS, "FlashAttention 2 as it comes with torch: nothing to install, nothing to plan"),
+    FA2: _Row(_fa2, _PLANS, "any GPU from Ampere on and heads of any size; each batch is planned on the host"),
+    TORCH: _Row(_torch, InGraph.NEVER, "any layer, in one call for all texts of one length"),
 }
 NAMES = tuple(_TABLE)
