@@ -148,7 +148,7 @@ def test_a_step_in_flight_keeps_its_own_borders(
 def test_flashinfer_is_planned_once_for_each_step_and_kind_of_layer(load: Any, wrappers: list[Wrapper]) -> None:
     engine = load("causal", Captures(1), FA3)
     for seed in range(5):
-        embed(engine, [5, 9], seed)
+        embed(engine, [5, 11], seed)
     static = [each for each in wrappers if each.in_graph]
     assert {len(each.plans) for each in static} == {1 + 5}
     assert {each.runs for each in static} == {3 * (1 + 5)}
