@@ -12,7 +12,6 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.backends.ahead import PlansAhead
 from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.backends.here import Here
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
@@ -57,7 +56,7 @@ class ChosenAttention:
         self._opened: dict[str, Backend] = {}
         self._by_kind: dict[Asked, Backend | None] = {}
         self._in_steps: list[tuple[Backend, Mask]] = []
-        self._planned: list[PlansAhead] = []
+        self._planned: list[RaggedPrefill] = []
         self._starts: Tensor | None = None
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
@@ -103,7 +102,7 @@ class ChosenAttention:
             backend = _OPEN[name](self._device)
         except ImportError as error:
             raise LoadError(f"attentionBackend {name} is installed and cannot be imported: {error}") from error
-        if isinstance(backend, PlansAhead):
+        if isinstance(backend, RaggedPrefill):
             self._planned.append(backend)
             if self._starts is not None:
                 backend.plan_ahead(self._starts)
