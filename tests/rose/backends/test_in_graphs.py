@@ -154,18 +154,6 @@ def test_flashinfer_is_planned_once_for_each_step_and_kind_of_layer(load: Any, w
     assert {each.runs for each in static} == {3 * (1 + 5)}
 
 
-@pytest.mark.parametrize("backend", [FLASH4, VARLEN])
-def test_no_sequence_is_longer_than_what_kernels_have_built_in_pads_included(
-    load: Any, flash: FlashAttention, kernel: list[dict[str, Any]], backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(globals(), "GRAPHS", GraphOptions(multiple=128, slots=(2, 8), most_tokens=256))
-    engine = load("all seen", Captures(1), backend)
-    for seed in range(3):
-        assert np.isfinite(embed(engine, [3], seed)).all()
-    limits = {call.get("max_seqlen_q") or call["limit"] for call in (*flash.calls, *kernel)}
-    assert limits == {128}
-
-
 def test_tokens_that_nobody_sees_take_a_step_without_static_buffers_where_those_cannot_hide_them(
     load: Any, flash: FlashAttention, wrappers: list[Wrapper]
 ) -> None:

@@ -79,7 +79,7 @@ class Arena:
 
     def __init__(self, device: GraphDevice, buckets: Buckets, widths: Widths) -> None:
         largest = Key(buckets.most_rows, buckets.slots[-1])
-        self._widths, self._buckets = widths, buckets
+        self._widths = widths
         self._given = device.empty(given_bytes(largest), torch.uint8)
         self._out = device.empty(out_bytes(largest.slots, widths.dimensions), torch.uint8)
         self._states = device.empty(largest.tokens * widths.hidden, widths.dtype)
@@ -87,8 +87,7 @@ class Arena:
     def frame(self, key: Key) -> Frame:
         """The views of a key."""
         fields = Fields.of(self._given, key)
-        # Pads are a sequence as well, and of a small model they may be the longest.
-        longest = min(key.tokens, max(self._widths.longest, self._buckets.pads(key.tokens)))
+        longest = min(key.tokens, self._widths.longest)
         batch = Batch(
             token_ids=fields.token_ids,
             positions=fields.positions,

@@ -61,15 +61,8 @@ class Buckets:
 
     def rows(self, tokens: int) -> int:
         """Rows of a step of so many tokens, at least one."""
-        step = self._step(tokens)
+        step = self.multiple if tokens <= _FINE * self.multiple else _COARSE * self.multiple
         return -(-tokens // step) * step
-
-    def pads(self, rows: int) -> int:
-        """The most pads that a step of so many rows has."""
-        return self._step(rows) - 1
-
-    def _step(self, tokens: int) -> int:
-        return self.multiple if tokens <= _FINE * self.multiple else _COARSE * self.multiple
 
     def fit(self, tokens: int, sequences: int) -> tuple[int, int] | None:
         """Rows and slots of the smallest step that holds a batch; None: there is none.
