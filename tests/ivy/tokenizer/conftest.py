@@ -133,6 +133,11 @@ def hostile():
     return HOSTILE
 
 
+@pytest.fixture(scope="session")
+def pieces():
+    return PIECES
+
+
 BARE = dict.fromkeys(["truncation", "padding", "post_processor", "decoder"]) | {"version": "1.0", "added_tokens": []}
 
 
