@@ -6,6 +6,7 @@ run behind it, on the states that it leaves.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -77,7 +78,8 @@ class Framed:
         self._arena = Arena(device, buckets, widths)
         self._ring = Ring([Slot(device, buckets, widths) for _ in range(_SLOTS)])
         self._graphs: dict[Key, tuple[Frame, Graph]] = {}
-        self._leaving: list[Graph] = []
+        self._leaving: deque[tuple[int, Graph]] = deque()
+        self._turn = 0
 
     @property
     def ring_waits(self) -> int:
@@ -156,9 +158,9 @@ class Framed:
         return too_large(batch, "no room in memory")
 
     def _evict(self, key: Key) -> None:
-        """Let a graph go, when no replay of it can be on the stream any more."""
+        """Let a graph go; its memory is given back when no replay of it can be on the stream any more."""
         _, graph = self._graphs.pop(key)
-        self._leaving.append(graph)
+        self._leaving.append((self._turn, graph))
         for slot in self._ring.slots:
             slot.drop(key)
         self.counts.evicted += 1
@@ -177,9 +179,11 @@ class Framed:
 
     def _put(self, key: Key, batch: Batch, run: Run) -> FramedLaunched:
         """Everything of a step, from the batch on the host to its rows there."""
-        if self._leaving and self._ring.idle:
-            self._leaving.clear()
         slot, held = self._ring.take(), self._graphs.get(key)
+        self._turn += 1
+        # The slots have gone round since, each when its step was over.
+        while self._leaving and self._leaving[0][0] + _SLOTS <= self._turn:
+            self._leaving.popleft()
         frame = self._arena.frame(key) if held is None else held[0]
         tray = slot.tray(key, frame, keep=held is not None)
         tray.write(batch)
