@@ -2,6 +2,7 @@
 
 import logging
 import time
+from importlib import import_module
 from threading import local
 
 import torch
@@ -13,9 +14,11 @@ from tulip_rose.rose.cuda import Cuda, Mark
 from tulip_rose.rose.device import Launched, Work
 from tulip_rose.rose.errors import EngineDeadError, RoseError, StepError, TooLargeError
 from tulip_rose.rose.failures import Fault, fault_of
+from tulip_rose.rose.kernels.here import wanting
 from tulip_rose.rose.layers.head import Made, fetched, part_of
 from tulip_rose.rose.layers.kit import Kit, TorchKit
 
+_TRITON = "tulip_rose.rose.kernels.kit"
 _LOOK_EVERY_S = 50e-6
 """Where somebody waits no longer than so long; CUDA itself knows no such wait."""
 
@@ -33,8 +36,13 @@ class CudaDevice:
         self._entered = local()
 
     def kit(self, dtype: str, attention: str) -> Kit:
-        """See `Device`."""
-        return TorchKit(self.torch_device, ChosenAttention(attention, self.torch_device, self._cuda.here()))
+        """See `Device`. Triton is imported where its kernels can be compiled, and nowhere else."""
+        chosen, lacking = ChosenAttention(attention, self.torch_device, self._cuda.here()), wanting()
+        if lacking is not None:
+            log.warning("no kernels of our own (%s): torch does their work", lacking)
+            return TorchKit(self.torch_device, chosen)
+        made: Kit = import_module(_TRITON).TritonKit(chosen)
+        return made
 
     def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""

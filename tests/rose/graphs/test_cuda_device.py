@@ -1,15 +1,19 @@
 """The devices of CUDA over a GPU that is not there: what they ask of it, in which order, and what its errors become."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from graphkit.fake_cuda import FakeCuda, FakeGraphDevice
+from graphkit.fake_cuda import HERE, FakeCuda, FakeGraphDevice
+from tulip_rose.rose import cuda_device
+from tulip_rose.rose.backends.chosen import ChosenAttention
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.cuda_device import CudaDevice
 from tulip_rose.rose.engine import Engine
@@ -228,7 +232,22 @@ class NeverInGraphs(FakeGraphDevice):
     """Its attention is one that a graph cannot hold: float32 has no other."""
 
     def kit(self, dtype: str, attention: str) -> Kit:
-        return CudaGraphDevice.kit(self, dtype, attention)
+        return TorchKit(self.torch_device, ChosenAttention(attention, self.torch_device, HERE))
+
+
+@pytest.mark.parametrize("lacking", ["the package triton is not installed", None])
+def test_kernels_of_our_own_are_taken_where_they_can_be_compiled_and_their_heads_run_within_graphs(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, lacking: str | None
+) -> None:
+    made = SimpleNamespace(TritonKit=lambda attention: SimpleNamespace(attention=attention))
+    monkeypatch.setattr(cuda_device, "wanting", lambda: lacking)
+    monkeypatch.setitem(sys.modules, "tulip_rose.rose.kernels.kit", made)
+    device = CudaGraphDevice(cuda)
+    kit = device.kit("bfloat16", "auto")
+    assert isinstance(kit.attention, ChosenAttention)
+    assert isinstance(kit, TorchKit) is (lacking is not None)
+    assert device.heads_in_graphs is (lacking is None)
+    assert ("the package triton is not installed" in caplog.text) is (lacking is not None)
 
 
 def test_a_model_whose_attention_no_graph_can_hold_is_served_without(

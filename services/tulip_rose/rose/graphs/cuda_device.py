@@ -10,6 +10,7 @@ from torch import Tensor
 from tulip_rose.rose.cuda import Captured, Cuda
 from tulip_rose.rose.cuda_device import CudaDevice
 from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
+from tulip_rose.rose.layers.kit import Kit, TorchKit
 
 
 class CudaGraphDevice(CudaDevice):
@@ -20,6 +21,12 @@ class CudaGraphDevice(CudaDevice):
     def __init__(self, cuda: Cuda) -> None:
         super().__init__(cuda)
         self._beside, self._pool = cuda.stream(), cuda.pool()
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        """See `Device`. Torch's heads read spans on the host, so that they run behind graphs; ours read tensors."""
+        kit = super().kit(dtype, attention)
+        self.heads_in_graphs = not isinstance(kit, TorchKit)
+        return kit
 
     def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
         """See `GraphDevice`."""
