@@ -132,6 +132,16 @@ class Engine:
         if self.framed is not None:
             self.framed.prewarm(progress)
 
+    def verify(self) -> None:
+        """Compare the graphs that `prewarm` captured with the same steps without them.
+
+        Raises:
+            LoadError: one of them makes other vectors.
+            EngineDeadError: the device can do nothing more.
+        """
+        if self.framed is not None:
+            self.framed.verify()
+
     @property
     def graphs(self) -> GraphState:
         """What became of graphs by now; from any thread. All zeros on a device without."""

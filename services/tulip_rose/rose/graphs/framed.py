@@ -29,6 +29,7 @@ from tulip_rose.rose.graphs.prewarm import blank, keys_of
 from tulip_rose.rose.graphs.ring import Ring
 from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.graphs.state import GraphState
+from tulip_rose.rose.graphs.verify import compare, texts
 from tulip_rose.rose.layers.attention import Attention
 from tulip_rose.rose.layers.head import Head, Made, fetched, part_of
 from tulip_rose.rose.models.model import Model
@@ -37,6 +38,8 @@ from tulip_rose.sequence import OutputKind
 
 _SLOTS = 3
 """Steps in flight, and one more."""
+_FAILURES = 64
+"""Captures that failed and are remembered with their reasons."""
 
 Progress = Callable[[int, int], None]
 """Is told how many graphs of how many are captured."""
@@ -62,7 +65,9 @@ class Framed:
             LoadError: the sizes make no sense, or the list of graphs to prewarm does not.
         """
         self.counts = Counts()
-        self._options, self._warmed, self._refused_for = options, 0, ""
+        self._options, self._dtype = options, card.dtype
+        self._warmed, self._warming = 0, ""
+        self._failures: tuple[tuple[str, str], ...] = ()
         self._model, self._heads, self._device = model, heads, device
         self._ahead = attention if isinstance(attention, PlansAhead) else None
         try:
@@ -90,7 +95,12 @@ class Framed:
     def state(self) -> GraphState:
         """From any thread."""
         return GraphState(
-            held=len(self._graphs), warmed=self._warmed, to_warm=len(self._to_warm), **asdict(self.counts)
+            held=len(self._graphs),
+            warmed=self._warmed,
+            to_warm=len(self._to_warm),
+            warming=self._warming,
+            failures=self._failures,
+            **asdict(self.counts),
         )
 
     def suits(self, batch: Batch) -> bool:
@@ -104,11 +114,27 @@ class Framed:
             LoadError: there is no room for a step, or one that has to be captured cannot be.
             EngineDeadError: the device can do nothing more.
         """
-        progress(self._warmed, len(self._to_warm))
-        for key in self._to_warm[self._warmed :]:
+        progress(0, len(self._to_warm))
+        for done, key in enumerate(self._to_warm, start=1):
+            self._warming = key.size
             self._warm(key)
-            self._warmed += 1
-            progress(self._warmed, len(self._to_warm))
+            self._warmed += key in self._graphs
+            progress(done, len(self._to_warm))
+        self._warming = ""
+
+    def verify(self) -> None:
+        """Do a step of each graph of the list with it and without it, on the same texts, and compare.
+
+        Raises:
+            LoadError: one of them makes other vectors.
+            EngineDeadError: the device can do nothing more.
+        """
+        for key in self._to_warm:
+            if key in self._graphs:
+                self._warming = key.size
+                batch = texts(key, self._buckets, self._model.positions, self._form, self._model.vocabulary_size)
+                compare(key, partial(self._run, key, batch), self._dtype)
+        self._warming = ""
 
     def _warm(self, key: Key) -> None:
         batch = blank(key, self._buckets, self._model.positions, self._form)
@@ -118,7 +144,7 @@ class Framed:
         except TooLargeError as error:
             raise LoadError(f"graphs.prewarm: {error}") from error
         if self._options.on_failure == "fail" and key not in self._graphs:
-            raise LoadError(f"graphs.prewarm: {key} could not be captured: {self._refused_for}")
+            raise LoadError(f"graphs.prewarm: {key.size} could not be captured: {dict(self._failures)[key.size]}")
 
     def launch(self, batch: Batch) -> FramedLaunched:
         """Put a step on the device's stream.
@@ -136,8 +162,11 @@ class Framed:
             self._evict(decision.evict)
         if decision.run is Run.SPLIT and len(batch.places) > 1:
             raise too_large(batch, "a step of this size had no room in memory before")
+        return self._run(key, batch, decision.run)
+
+    def _run(self, key: Key, batch: Batch, run: Run) -> FramedLaunched:
         try:
-            launched = self._put(key, batch, decision.run)
+            launched = self._put(key, batch, run)
         except RoseError:
             raise
         except Exception as error:
@@ -202,7 +231,7 @@ class Framed:
         """Put the step itself on the stream."""
         if run is Run.CAPTURE:
             self._capture(key, frame)
-        held = self._graphs.get(key)
+        held = None if run is Run.EAGER else self._graphs.get(key)
         if held is None:
             self._device.run(partial(self._step, frame))
             self.counts.eager += 1
@@ -214,10 +243,10 @@ class Framed:
         try:
             self._graphs[key] = frame, self._device.capture(partial(self._step, frame))
         except CaptureError as error:
-            log.warning("%s runs without a graph, which could not be captured: %s", key, error)
+            log.warning("%s runs without a graph, which could not be captured: %s", key.size, error)
             self.book.refuse(key)
             self.counts.capture_failed += 1
-            self._refused_for = str(error)
+            self._failures = (*self._failures, (key.size, str(error)))[:_FAILURES]
             return
         self.book.captured(key)
         self.counts.captured += 1

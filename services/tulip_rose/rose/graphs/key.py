@@ -32,6 +32,11 @@ class Key:
     def __hash__(self) -> int:
         return self._hash
 
+    @property
+    def size(self) -> str:
+        """For people, as TOKENSxSLOTS."""
+        return f"{self.tokens}x{self.slots}"
+
 
 @dataclass(frozen=True, slots=True)
 class Buckets:

@@ -37,7 +37,7 @@ def keys_of(asked: Iterable[Sizes], buckets: Buckets, positions: int, form: Outp
 
 def blank(key: Key, buckets: Buckets, positions: int, form: OutputForm) -> Batch:
     """The fullest batch of a key, of rows of a form: one token over and over, in texts of about equal lengths."""
-    tokens, sequences = _fullest(key, buckets, positions)
+    tokens, sequences = fullest(key, buckets, positions)
     lengths = [tokens // sequences + (index < tokens % sequences) for index in range(sequences)]
     wants = (Want(((0, 1),), form),)
     return Batch.pack([Sequence(np.zeros(length, np.int32), wants, 0.0, inf) for length in lengths])
@@ -49,13 +49,13 @@ def _key_of(sizes: Sizes, buckets: Buckets, positions: int, form: OutputForm | N
     if min(sizes) < 1 or slots is None or tokens > buckets.most_rows:
         raise ValueError(f"there is no step of {tokens} tokens and {sequences} sequences: {buckets}")
     key = Key(buckets.rows(tokens), slots, form)
-    most, _ = _fullest(key, buckets, positions)
+    most, _ = fullest(key, buckets, positions)
     if buckets.rows(most) != key.tokens:
         raise ValueError(f"{slots} sequences never have {key.tokens} tokens in a model of {positions} positions")
     return key
 
 
-def _fullest(key: Key, buckets: Buckets, positions: int) -> Sizes:
+def fullest(key: Key, buckets: Buckets, positions: int) -> Sizes:
     """Tokens and sequences of the batch with the fewest pads; pads, where there are any, own a slot."""
     whole = min(key.tokens, buckets.most_tokens)
     if whole == key.tokens <= key.slots * positions:

@@ -22,9 +22,13 @@ class GraphState:
     out_of_memory: int = 0
     """Steps that had no room; their batches were split."""
     warmed: int = 0
-    """Sizes of the prewarm list that are done."""
+    """Sizes of the prewarm list that are captured."""
     to_warm: int = 0
     """Sizes of the prewarm list; 0 without graphs."""
+    warming: str = ""
+    """Of those the one under way, as TOKENSxSLOTS; empty: none."""
+    failures: tuple[tuple[str, str], ...] = ()
+    """Sizes whose capture failed, as TOKENSxSLOTS, and why; the first ones."""
 
 
 NO_GRAPHS = GraphState()
