@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
 from tulip_rose.planning.command import add_plan_buckets, plan_buckets
-from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.errors import RoseError
 from tulip_rose.tulip import logs
 from tulip_rose.tulip.arguments import add_serve, config_of
 from tulip_rose.tulip.config import Config
@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         return int(arguments.run(arguments))
-    except (ConfigError, LoadError) as error:
+    except (ConfigError, RoseError) as error:
         print(f"tulip: {error}", file=sys.stderr)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:

@@ -22,7 +22,7 @@ from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.options import EngineOptions
 from tulip_rose.sequence import Embedded, Output, StepTimes
 from tulip_rose.tulip.config import Budgets
-from tulip_rose.tulip.servicer import Room, info_of
+from tulip_rose.tulip.info import Room, info_of
 from tulip_rose.tulip.wire import response_of, sequences_of
 
 SIZES: dict[str, Any] = {

@@ -22,6 +22,7 @@ from trellis_wire.v1 import embedding_pb2_grpc
 from trellis_wire.v1.packing import pack_ids
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.card import ModelCard
+from tulip_rose.rose.graphs.state import NO_GRAPHS
 from tulip_rose.rose.lazy import LazyTensor, Part
 from tulip_rose.rose.plan.memory import UNPLANNED
 from tulip_rose.tulip.config import Address, Config
@@ -39,6 +40,7 @@ class ToyEngine:
     def __init__(self, card: ModelCard = CARD) -> None:
         self.card = card
         self.memory = UNPLANNED
+        self.graphs = NO_GRAPHS
         self.free = threading.Event()
         self.free.set()
         self.held = threading.Event()
@@ -57,6 +59,12 @@ class ToyEngine:
         self.tokens += self.batches[-1]
         rows = np.asarray([row for group in batch.parts[0].spans for row in self._rows(batch, group)], dtype=np.float32)
         return LazyTensor(ToyStep(self, Part(rows, np.isfinite(rows).all(axis=1))), batch.places)
+
+    def prewarm(self) -> None:
+        pass
+
+    def verify(self) -> None:
+        pass
 
     def close(self) -> None:
         pass

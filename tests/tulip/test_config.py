@@ -13,6 +13,7 @@ from tulip_rose.tulip.arguments import add_serve, config_of
 from tulip_rose.tulip.config import Address, Budgets, Config, budgets
 from tulip_rose.tulip.embedding import EmbeddingOverrides, overrides_of
 from tulip_rose.tulip.errors import ConfigError
+from tulip_rose.tulip.graph_config import GraphConfig
 
 CARD = ModelCard("ToyModel", "float32", "cpu", "none", 4, (2,), 256, 1000, "mean", True, "digest-1")
 Read = Callable[..., Config]
@@ -45,15 +46,17 @@ def test_every_flag_reaches_its_field(read: Read, tmp_path: Path) -> None:
         "--max-queued-tokens": "1024", "--drain-delay-seconds": "1.5", "--drain-timeout-seconds": "2",
         "--stuck-after-seconds": "3", "--log-level": "error", "--embedding": str(spec),
         "--log-format": "json", "--trace-endpoint": "http://collector:4317",
+        "--graphs": "off",
     }  # fmt: skip
     config = read(*[part for pair in flags.items() for part in pair])
     assert config == Config(
         tmp_path, "m", Address("::1", 1), Address("0.0.0.0", 2), "bfloat16", "cpu", 3, "torch", "d",
-        EmbeddingOverrides(pooling="cls", max_input_tokens=9), 512, 1024, 1.5, 2.0, 3.0, "error", "json",
-        "http://collector:4317",
+        EmbeddingOverrides(pooling="cls", max_input_tokens=9), GraphConfig("off"), 512, 1024, 1.5, 2.0, 3.0, "error",
+        "json", "http://collector:4317",
     )  # fmt: skip
     options = config.engine_options()
     assert (options.pooling, options.max_input_tokens, options.model_digest) == ("cls", 9, "d")
+    assert (options.graphs.mode, options.graphs.most_tokens) == ("off", 512)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +138,7 @@ def test_a_file_that_is_not_json_is_named(read: Read, tmp_path: Path) -> None:
     [
         ({}, CARD, Budgets(512, 256 * 512)),
         ({}, replace(CARD, device="cuda:0"), Budgets(16384, 64 * 16384)),
+        ({}, replace(CARD, device="cpu-graphs"), Budgets(512, 256 * 512)),
         ({"max_batch_tokens": 10}, CARD, Budgets(256, 256 * 256)),
         ({"max_batch_tokens": 512, "max_queued_tokens": 10}, CARD, Budgets(512, 512)),
         ({}, replace(CARD, max_input_tokens=32768), Budgets(32768, 256 * 32768)),

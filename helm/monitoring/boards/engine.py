@@ -120,6 +120,55 @@ _DEVICE = Row(
     ),
 )
 
+_GRAPHS = Row(
+    "Graphs",
+    (
+        Panel(
+            "Steps with graphs",
+            "Replays, and steps of sizes that have no graph; nothing on a CPU.",
+            (
+                Query(PODS.rate(f"{_P}graph_replays_total"), "replays"),
+                Query(PODS.rate(f"{_P}graph_eager_steps_total"), "without a graph"),
+            ),
+        ),
+        Panel(
+            "Captures",
+            "In service each makes all wait that came meanwhile: sizes that come often belong into the prewarm list.",
+            (
+                Query(PODS.rate(f"{_P}graph_captures_total", by="pod"), "{{pod}}"),
+                Query(PODS.rate(f"{_P}graph_capture_failures_total", by="pod"), "failed, {{pod}}"),
+            ),
+        ),
+        Panel(
+            "Graphs held",
+            "By engine. Evictions beside it mean that more sizes are met than graphs are held.",
+            (
+                Query(PODS.total(f"{_P}graph_held", by="pod"), "{{pod}}"),
+                Query(PODS.rate(f"{_P}graph_evictions_total", by="pod"), "evictions, {{pod}}"),
+            ),
+        ),
+        Panel(
+            "Warm-up",
+            "Graphs that are captured of those to capture before an engine is ready.",
+            (
+                Query(PODS.total(f"{_P}graph_prewarmed", by="pod"), "{{pod}}"),
+                Query(PODS.total(f"{_P}graph_to_prewarm", by="pod"), "of, {{pod}}"),
+            ),
+        ),
+        Panel(
+            "Start",
+            "From the begin of the process until it was ready.",
+            (Query(PODS.series(f"{_P}warmup_seconds"), "{{pod}}"),),
+            "s",
+        ),
+        Panel(
+            "Batches without room",
+            "Split, since the device had no memory for them: smaller batches, or fewer graphs.",
+            (Query(PODS.rate(f"{_P}graph_out_of_memory_total", by="pod"), "{{pod}}"),),
+        ),
+    ),
+)
+
 _FAILURES = Row(
     "Failures",
     (
@@ -165,5 +214,5 @@ ENGINE = Dashboard(
     "Trellis / Engine",
     "The queue, the batches, the device's time, and what failed.",
     pods(f"{_P}up"),
-    (_NUMBERS, _QUEUE, _DEVICE, _FAILURES, _TRACES, process_row(PODS, f"{_P}up")),
+    (_NUMBERS, _QUEUE, _DEVICE, _GRAPHS, _FAILURES, _TRACES, process_row(PODS, f"{_P}up")),
 )

@@ -108,11 +108,53 @@ class EmbedResponse(_message.Message):
     def __init__(self, rows: _Optional[bytes] = ..., dimensions: _Optional[int] = ..., vector_type: _Optional[_Union[VectorType, str]] = ..., failed_rows: _Optional[_Iterable[int]] = ..., queue_ms: _Optional[float] = ..., forward_ms: _Optional[float] = ..., queued_tokens: _Optional[int] = ..., model_digest: _Optional[str] = ..., also: _Optional[_Iterable[_Union[OutputRows, _Mapping]]] = ..., launch_ms: _Optional[float] = ..., settle_ms: _Optional[float] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("starting",)
+    STARTING_FIELD_NUMBER: _ClassVar[int]
+    starting: bool
+    def __init__(self, starting: _Optional[bool] = ...) -> None: ...
+
+class Warmup(_message.Message):
+    __slots__ = ("stage", "keys", "captured", "key", "seconds")
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    CAPTURED_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    stage: str
+    keys: int
+    captured: int
+    key: str
+    seconds: float
+    def __init__(self, stage: _Optional[str] = ..., keys: _Optional[int] = ..., captured: _Optional[int] = ..., key: _Optional[str] = ..., seconds: _Optional[float] = ...) -> None: ...
+
+class GraphFailure(_message.Message):
+    __slots__ = ("key", "why")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    why: str
+    def __init__(self, key: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+
+class Graphs(_message.Message):
+    __slots__ = ("held", "captures", "capture_failures", "evictions", "replays", "eager_steps", "failures")
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    CAPTURES_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_FAILURES_FIELD_NUMBER: _ClassVar[int]
+    EVICTIONS_FIELD_NUMBER: _ClassVar[int]
+    REPLAYS_FIELD_NUMBER: _ClassVar[int]
+    EAGER_STEPS_FIELD_NUMBER: _ClassVar[int]
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    held: int
+    captures: int
+    capture_failures: int
+    evictions: int
+    replays: int
+    eager_steps: int
+    failures: _containers.RepeatedCompositeFieldContainer[GraphFailure]
+    def __init__(self, held: _Optional[int] = ..., captures: _Optional[int] = ..., capture_failures: _Optional[int] = ..., evictions: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[GraphFailure, _Mapping]]] = ...) -> None: ...
 
 class InfoResponse(_message.Message):
-    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions", "max_terms")
+    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions", "max_terms", "warmup", "graphs")
     MODEL_NAME_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
@@ -134,6 +176,8 @@ class InfoResponse(_message.Message):
     LABELS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
     MAX_TERMS_FIELD_NUMBER: _ClassVar[int]
+    WARMUP_FIELD_NUMBER: _ClassVar[int]
+    GRAPHS_FIELD_NUMBER: _ClassVar[int]
     model_name: str
     model_digest: str
     architecture: str
@@ -155,4 +199,6 @@ class InfoResponse(_message.Message):
     labels: _containers.RepeatedScalarFieldContainer[str]
     token_dimensions: int
     max_terms: int
-    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ..., max_terms: _Optional[int] = ...) -> None: ...
+    warmup: Warmup
+    graphs: Graphs
+    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ..., max_terms: _Optional[int] = ..., warmup: _Optional[_Union[Warmup, _Mapping]] = ..., graphs: _Optional[_Union[Graphs, _Mapping]] = ...) -> None: ...

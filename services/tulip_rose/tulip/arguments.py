@@ -5,9 +5,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from tulip_rose.rose.options import DEVICES, DTYPES
+from tulip_rose.rose.options import DEVICES, DTYPES, GRAPHS_ON_CPU
 from tulip_rose.tulip.config import LOG_FORMATS, LOG_LEVELS, Address, Config
 from tulip_rose.tulip.embedding import EmbeddingOverrides, read_overrides
+from tulip_rose.tulip.graph_arguments import add_graphs, graph_config
 
 _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Config)}
 
@@ -21,6 +22,7 @@ def add_serve(parsers: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     _add_model(parser)
     _add_engine(parser)
+    add_graphs(parser)
     _add_network(parser)
     _add_limits(parser)
     _add_life(parser)
@@ -39,6 +41,7 @@ def config_of(arguments: argparse.Namespace) -> Config:
     given["model"] = model
     given.setdefault("name", model.resolve().name)
     given["embedding"] = read_overrides(Path(arguments.embedding)) if arguments.embedding else EmbeddingOverrides()
+    given["graphs"] = graph_config(arguments)
     for key in ("listen", "metrics_listen"):
         given[key] = Address.parse(given[key])
     return Config(**given)
@@ -67,7 +70,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     about = "Precision of weights and activations. Not float16: its range is too small for several families."
     _add(parser, "--dtype", about, choices=DTYPES)
-    _add(parser, "--device", "Where the model runs; auto takes CUDA where it is.", choices=DEVICES)
+    where = "Where the model runs; auto takes CUDA where it is, cpu-graphs is for tests of what graphs do on a GPU."
+    _add(parser, "--device", where, choices=(*DEVICES, GRAPHS_ON_CPU))
     _add(parser, "--threads", "CPU threads of one step; 0 takes all cores.", metavar="N", type=int)
     _add(parser, "--attention-backend", "Attention kernels; auto takes the best that the device has.", metavar="NAME")
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from trellis_wire.tracing.endpoint import endpoint_flaw
 
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.options import DEVICES, DTYPES, EngineOptions
+from tulip_rose.rose.options import DEVICES, DTYPES, GRAPHS_ON_CPU, EngineOptions
 from tulip_rose.tulip.embedding import EmbeddingOverrides
 from tulip_rose.tulip.errors import ConfigError
+from tulip_rose.tulip.graph_config import GraphConfig
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("json", "text")
@@ -63,7 +64,7 @@ class Config:
     dtype: str = "float32"
     """Of weights and activations."""
     device: str = "auto"
-    """auto takes CUDA where it is."""
+    """auto takes CUDA where it is; cpu-graphs is for tests of what graphs do on a GPU."""
     threads: int = 0
     """CPU threads of one step; 0: all cores."""
     attention_backend: str = "auto"
@@ -72,6 +73,8 @@ class Config:
     """Digest to report; None: ROSE makes one."""
     embedding: EmbeddingOverrides = field(default_factory=EmbeddingOverrides)
     """What stands above the model's own files."""
+    graphs: GraphConfig = field(default_factory=GraphConfig)
+    """Of a device that has graphs, and of the warm-up."""
     max_batch_tokens: int | None = None
     """Tokens of one batch; None: by device, see `budgets`."""
     max_queued_tokens: int | None = None
@@ -93,7 +96,7 @@ class Config:
         if not self.model.is_dir():
             raise ConfigError(f"--model: {self.model} is not a folder")
         _check_choice("--dtype", self.dtype, DTYPES)
-        _check_choice("--device", self.device, DEVICES)
+        _check_choice("--device", self.device, (*DEVICES, GRAPHS_ON_CPU))
         _check_choice("--log-level", self.log_level, LOG_LEVELS)
         _check_choice("--log-format", self.log_format, LOG_FORMATS)
         _check_at_least("--threads", self.threads, 0)
@@ -120,6 +123,7 @@ class Config:
             allowed_dimensions=self.embedding.allowed_dimensions,
             max_input_tokens=self.embedding.max_input_tokens,
             scores=self.embedding.scores,
+            graphs=self.graphs.options(self.max_batch_tokens),
         )
 
 
@@ -130,7 +134,7 @@ def budgets(config: Config, card: ModelCard) -> Budgets:
     more than two such batches; a GPU needs 16384 to fill its cores. A batch holds at least the longest text of the
     model, and the queue at least one batch, so that no text can be refused for ever.
     """
-    batch, batches = (512, 256) if card.device == "cpu" else (16384, 64)
+    batch, batches = (512, 256) if card.device.startswith("cpu") else (16384, 64)
     batch = max(config.max_batch_tokens or batch, card.max_input_tokens)
     return Budgets(batch, max(config.max_queued_tokens or batches * batch, batch))
 

@@ -14,7 +14,9 @@ from tulip_rose.rose.plan.memory import DEVICE_PARTS, RING, Memory
 from tulip_rose.sequence import Embedded, Sequence, StepTimes
 from tulip_rose.tulip.capacity import Capacity
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
+from tulip_rose.tulip.graph_metrics import GraphMetrics
 from tulip_rose.tulip.status import CODES
+from tulip_rose.tulip.warmup import Warmup
 
 OUTCOMES = ("embedded", "failed", "dropped")
 REASONS = ("deadline", "cancelled", "engine")
@@ -38,6 +40,8 @@ class Metrics:
         self._count_sequences()
         self._measure_batches()
         self._watch_state()
+        self._graphs = GraphMetrics()
+        self.registry.register(self._graphs)
 
     def set_card(self, name: str, card: ModelCard) -> None:
         """The model is loaded and served under this name."""
@@ -50,6 +54,11 @@ class Metrics:
         for part, size in memory.planned.items():
             self._planned[part].set(size)
         self._used.set_function(memory.used)
+
+    def watch_warmup(self, warmup: Warmup) -> None:
+        """Read how far the start is, and what becomes of graphs, when somebody looks."""
+        self._warmup_seconds.set_function(warmup.seconds)
+        self._graphs.watch(lambda: warmup.graphs)
 
     def watch_queue(
         self, tokens: Callable[[], int], sequences: Callable[[], int], in_flight: Callable[[], int]
@@ -132,6 +141,9 @@ class Metrics:
         self._in_flight_tokens = self._gauge("in_flight_tokens", "Tokens that the device has and has not given back")
         self.up = self._gauge("up", "1 while the engine is loaded, alive and not stuck")
         self.draining = self._gauge("draining", "1 from the signal to stop until the end")
+        self._warmup_seconds = self._gauge(
+            "warmup_seconds", "From the start of the process until it was ready, or so far"
+        )
         planned = self._gauge("memory_planned_bytes", "Planned before the start, of an engine with graphs", "part")
         self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, RING)}
         self._used = self._gauge("memory_used_bytes", "Taken of a GPU by this process, the driver's share left out")

@@ -5,6 +5,7 @@ When a stage comes is decided in `serve`. Knows no signals, no arguments and no 
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence as Run
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,11 +18,13 @@ from tulip_rose.tulip.calls import Calls
 from tulip_rose.tulip.config import Config, budgets
 from tulip_rose.tulip.errors import NotServing
 from tulip_rose.tulip.health import Vitals, Watch
+from tulip_rose.tulip.info import Room
 from tulip_rose.tulip.metrics import Metrics
 from tulip_rose.tulip.queue import Queue
 from tulip_rose.tulip.scheduler import Scheduler
 from tulip_rose.tulip.server import open_grpc, open_metrics
-from tulip_rose.tulip.servicer import EmbeddingServicer, Room
+from tulip_rose.tulip.servicer import EmbeddingServicer
+from tulip_rose.tulip.warmup import Warmable, Warmup
 
 if TYPE_CHECKING:
     from tulip_rose.tulip.traces import Traces
@@ -32,7 +35,7 @@ LAST_ANSWERS_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class LoadedEngine(Steps, Protocol):
+class LoadedEngine(Steps, Warmable, Protocol):
     """What a process needs of an engine."""
 
     @property
@@ -53,18 +56,20 @@ class LoadedEngine(Steps, Protocol):
 class Process:
     """Servers that listen from the start, and an engine once it is attached. Lives on the event loop's thread."""
 
-    def __init__(self, config: Config) -> None:
-        """Bind both addresses.
+    def __init__(self, config: Config, started: float | None = None) -> None:
+        """Bind both addresses; `started` is the `time.monotonic()` of the process's begin, None: now.
 
         Raises:
             ConfigError: one of them cannot be had.
         """
         self._config = config
+        self.warmup = Warmup(time.monotonic() if started is None else started)
         self._metrics = Metrics()
+        self._metrics.watch_warmup(self.warmup)
         self._vitals = Vitals(config.stuck_after_s)
         self._watch = Watch(self._vitals, self._metrics)
         self._traces = _traces(config, self._metrics)
-        self._servicer = EmbeddingServicer(self._metrics, self._traces)
+        self._servicer = EmbeddingServicer(self._metrics, config.name, self.warmup, self._traces)
         self._server, self.address = open_grpc(config.listen, self._servicer, self._watch)
         self._stop_metrics, self.metrics_address = open_metrics(config.metrics_listen, self._metrics)
         self._engine: LoadedEngine | None = None
@@ -73,6 +78,16 @@ class Process:
         """Answer probes; calls are told that the model is loading."""
         await self._watch.look()
         await self._server.start()
+
+    def warm(self, engine: LoadedEngine) -> LoadedEngine:
+        """Make an engine ready for calls, in the thread that loaded it; returns it.
+
+        Raises:
+            LoadError: a graph cannot be had, or changes vectors.
+            EngineDeadError: the device can do nothing more.
+        """
+        self.warmup.run(engine, verify=self._config.graphs.verify)
+        return engine
 
     async def attach(self, engine: LoadedEngine) -> None:
         """Take calls from now on."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tulip_rose.tulip.config import Config
+from tulip_rose.tulip.errors import ConfigError
 from tulip_rose.tulip.process import LoadedEngine, Process
 
 STOPPED = 0
@@ -35,20 +36,20 @@ async def serve(config: Config, load: Callable[[Config], LoadedEngine], started:
         The exit code: STOPPED or DIED.
 
     Raises:
-        ConfigError: an address cannot be had.
+        ConfigError: an address cannot be had, or the model is not warm in time.
         LoadError: the model cannot be served.
     """
     stop = asyncio.create_task(_signal_to_stop())
     await asyncio.sleep(0)  # the handlers stand before anything else happens
-    process = Process(config)
+    process = Process(config, started)
     await process.listen()
-    loading = _in_thread(lambda: load(config))
-    if not await _first(loading, stop):
-        _log.info("stopped while loading")
-        await process.stop()
-        return STOPPED
     try:
-        await process.attach(loading.result())
+        engine = await _warm(process, config, load, stop)
+        if engine is None:
+            _log.info("stopped while loading")
+            await process.stop()
+            return STOPPED
+        await process.attach(engine)
     except BaseException:
         await process.stop()
         raise
@@ -56,6 +57,29 @@ async def serve(config: Config, load: Callable[[Config], LoadedEngine], started:
         "ready on %s in %.1f s; metrics on %s", process.address, time.monotonic() - started, process.metrics_address
     )
     return await _until_end(process, stop)
+
+
+async def _warm(
+    process: Process, config: Config, load: Callable[[Config], LoadedEngine], stop: asyncio.Task[None]
+) -> LoadedEngine | None:
+    """An engine that is loaded and warm; None where the signal to stop came first.
+
+    Raises:
+        ConfigError: it took too long; says how far it was.
+        LoadError: the model cannot be served, or a graph cannot be had.
+    """
+    loading = _in_thread(lambda: process.warm(load(config)))
+    timeout_s = config.graphs.timeout_s
+    left_s = max(0.0, timeout_s - process.warmup.seconds())
+    either: set[asyncio.Future[Any]] = {loading, stop}
+    await asyncio.wait(either, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+    if loading.done():
+        return loading.result()
+    if stop.done():
+        return None
+    raise ConfigError(
+        f"--warmup-timeout-seconds: not ready after {timeout_s:g} s ({process.warmup}): allow more, or prewarm fewer"
+    )
 
 
 async def _until_end(process: Process, stop: asyncio.Task[None]) -> int:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,14 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
 from trellis_wire.v1.metadata import ids_of
 
-from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.errors import RoseError
 from tulip_rose.sequence import Sequence
 from tulip_rose.tulip.calls import Calls
-from tulip_rose.tulip.config import Budgets
 from tulip_rose.tulip.errors import NotServing, QueueFull
+from tulip_rose.tulip.info import Room, info_of, start_of
 from tulip_rose.tulip.metrics import Metrics
-from tulip_rose.tulip.queue import Queue
 from tulip_rose.tulip.status import status_of
+from tulip_rose.tulip.warmup import Warmup
 from tulip_rose.tulip.wire import response_of, sequences_of
 
 if TYPE_CHECKING:
@@ -34,22 +32,11 @@ _Context = grpc.aio.ServicerContext[pb.EmbedRequest, pb.EmbedResponse]
 _InfoContext = grpc.aio.ServicerContext[pb.InfoRequest, pb.InfoResponse]
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What is there once the model is loaded."""
-
-    name: str
-    card: ModelCard
-    budgets: Budgets
-    queue: Queue
-    calls: Calls
-
-
 class EmbeddingServicer(embedding_pb2_grpc.EmbeddingServicer):
     """Answers UNAVAILABLE until `open` gives it a loaded model."""
 
-    def __init__(self, metrics: Metrics, traces: "Traces | None" = None) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: Metrics, name: str, warmup: Warmup, traces: "Traces | None" = None) -> None:
+        self._metrics, self._name, self._warmup = metrics, name, warmup
         self._traces = traces
         self._room: Room | None = None
         self._version = version("trellis-serve")
@@ -72,10 +59,15 @@ class EmbeddingServicer(embedding_pb2_grpc.EmbeddingServicer):
         return response
 
     async def Info(self, request: pb.InfoRequest, context: _InfoContext) -> pb.InfoResponse:  # noqa: N802
-        """Tell the card of the model."""
-        if self._room is None:
+        """Tell the card of the model, and how far the start is."""
+        if self._room is None and not request.starting:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the model is loading")
-        return info_of(self._room, self._version)
+        if self._room is None:
+            info = pb.InfoResponse(model_name=self._name, version=self._version)
+        else:
+            info = info_of(self._room, self._version)
+        info.MergeFrom(start_of(self._warmup))
+        return info
 
     async def _embed(
         self, request: pb.EmbedRequest, remaining_s: float | None, trace: "CallTrace | None"
@@ -131,31 +123,3 @@ async def _run_traced(calls: Calls, sequences: list[Sequence], timeout_s: float,
 def _ids(context: _Context) -> dict[str, str]:
     """What a log line calls a call by."""
     return ids_of(context.invocation_metadata() or ())
-
-
-def info_of(room: Room, trellis_version: str) -> pb.InfoResponse:
-    """The card and the limits, as the wire says them."""
-    card = room.card
-    return pb.InfoResponse(
-        model_name=room.name,
-        model_digest=card.model_digest,
-        architecture=card.architecture,
-        dtype=card.dtype,
-        device=card.device,
-        attention_backend=card.attention_backend,
-        dimensions=card.dimensions,
-        allowed_dimensions=card.allowed_dimensions,
-        max_input_tokens=card.max_input_tokens,
-        vocabulary_size=card.vocabulary_size,
-        pooling=card.pooling,
-        normalize=card.normalize,
-        max_batch_tokens=room.budgets.max_batch_tokens,
-        max_queued_tokens=room.budgets.max_queued_tokens,
-        queued_tokens=room.queue.outstanding_tokens,
-        version=trellis_version,
-        task=card.task.value,
-        outputs=[kind.value for kind in card.outputs],
-        labels=card.labels,
-        token_dimensions=card.token_dimensions,
-        max_terms=card.max_terms,
-    )

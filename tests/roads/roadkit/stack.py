@@ -94,13 +94,14 @@ class Starter:
         self._embedding = programs.folder / "embedding.json"
         self._embedding.write_text(json.dumps(EMBEDDING), encoding="utf-8")
 
-    def engine(self, *flags: str, code: str | None = None, name: str = "engine") -> Engine:
-        """Start an engine and wait until it is ready.
+    def engine(self, *flags: str, code: str | None = None, name: str = "engine", wait: bool = True) -> Engine:
+        """Start an engine, and wait until it is ready unless told not to.
 
         Args:
             flags: besides model, addresses and embedding.
             code: runs before the engine's own main, in the same process.
             name: in reports of failed tests.
+            wait: whether it is to be ready.
         """
         port, metrics_port = free_ports(2)
         serve = [
@@ -111,7 +112,8 @@ class Starter:
         ]
         program = self._programs.python(name, _start("tulip_rose", code, serve))
         engine = Engine(program, f"127.0.0.1:{port}", f"http://127.0.0.1:{metrics_port}/metrics")
-        _until_ready(program, lambda: engine.health("readiness") == "SERVING")
+        if wait:
+            _until_ready(program, lambda: engine.health("readiness") == "SERVING")
         return engine
 
     def gateway(self, engines: Sequence[Engine], *flags: str, wait: bool = True) -> Gateway:

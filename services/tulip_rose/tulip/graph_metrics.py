@@ -1,0 +1,42 @@
+"""What became of graphs, as metrics: read from the engine when somebody looks, so that a step counts only numbers."""
+
+from collections.abc import Callable, Iterator
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from tulip_rose.rose.graphs.state import NO_GRAPHS, GraphState
+
+_COUNTERS = {
+    "captures": ("captured", "Graphs captured"),
+    "capture_failures": ("capture_failed", "Sizes that could not be captured, and are served without a graph"),
+    "evictions": ("evicted", "Graphs that made room for others"),
+    "replays": ("replayed", "Steps that were replays of a graph"),
+    "eager_steps": ("eager", "Steps without a graph, on a device that has them"),
+    "out_of_memory": ("out_of_memory", "Batches that had no room on the device, and were split"),
+}
+"""Field of the state, and text, by name of the counter."""
+_GAUGES = {
+    "held": ("held", "Graphs that are there"),
+    "to_prewarm": ("to_warm", "Graphs to capture before the engine is ready"),
+    "prewarmed": ("warmed", "Of those to capture before the engine is ready, the captured"),
+}
+
+
+class GraphMetrics(Collector):
+    """`trellis_engine_graph_…`, all at zero until there is an engine with graphs."""
+
+    def __init__(self) -> None:
+        self._read: Callable[[], GraphState] = lambda: NO_GRAPHS
+
+    def watch(self, read: Callable[[], GraphState]) -> None:
+        """Ask here from now on; called from any thread."""
+        self._read = read
+
+    def collect(self) -> Iterator[Metric]:
+        """What Prometheus' client asks for."""
+        state = self._read()
+        for name, (field, text) in _COUNTERS.items():
+            yield CounterMetricFamily(f"trellis_engine_graph_{name}", text, getattr(state, field))
+        for name, (field, text) in _GAUGES.items():
+            yield GaugeMetricFamily(f"trellis_engine_graph_{name}", text, getattr(state, field))
