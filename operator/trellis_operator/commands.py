@@ -7,6 +7,7 @@ says comes from the spec. Never knows a process or a pod.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from trellis_operator.graphs_spec import Graphs
 from trellis_operator.spec import EmbeddingModel
 
 
@@ -35,7 +36,7 @@ class EnginePlace(Place):
 
     Attributes:
         metrics_listen: HOST:PORT of its metrics.
-        device: cpu, cuda or auto.
+        device: cpu, cuda, auto or cpu-graphs.
         threads: of the CPU; 0 takes all cores.
     """
 
@@ -70,6 +71,7 @@ def engine_command(model: EmbeddingModel, place: EnginePlace) -> list[str]:
         *("--threads", str(place.threads)),
         *("--attention-backend", model.engine.attention_backend),
         *_given("--max-batch-tokens", model.engine.max_batch_tokens),
+        *_warmup(model),
         *_everywhere(model, place),
     ]
 
@@ -103,6 +105,28 @@ def _hold(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
         return []
     gateway = model.gateway
     return ["--hold-seconds", str(gateway.hold_s), "--max-held-tokens", str(gateway.max_held_tokens)]
+
+
+def _warmup(model: EmbeddingModel) -> list[str]:
+    """What happens before an engine gets ready. Graphs are an accelerator's: on a CPU nothing is said of them."""
+    engine = model.engine
+    timeout = ["--warmup-timeout-seconds", str(engine.ready_timeout_s)]
+    if not engine.accelerated:
+        return timeout
+    return [*timeout, "--warmup-verify" if engine.verify else "--no-warmup-verify", *_graphs(engine.graphs)]
+
+
+def _graphs(graphs: Graphs) -> list[str]:
+    if graphs.off:
+        return ["--graphs", graphs.mode]
+    prewarm = ",".join(f"{tokens}x{slots}" for tokens, slots in graphs.prewarm)
+    return [
+        *("--graphs", graphs.mode),
+        *("--graph-token-multiple", str(graphs.token_multiple)),
+        *("--graph-slots", ",".join(map(str, graphs.slots))),
+        *_given("--graph-prewarm", prewarm or None),
+        *("--graph-capture-failure", graphs.on_capture_failure),
+    ]
 
 
 def _everywhere(model: EmbeddingModel, place: Place) -> list[str]:

@@ -4,6 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trellis_operator.graphs_spec import Graphs
+
+CPU_GRAPHS = "trellis.dev/cpu-graphs"
+"""An accelerator that is none: what graphs do on a GPU is done on a CPU, for tests of everything around them."""
+
+_LAST_WORDS_S = 15
+
 
 @dataclass(frozen=True)
 class Autoscaling:
@@ -33,7 +40,9 @@ class Engine:
     Attributes:
         accelerator: the resource that each engine gets one of; None runs on the CPU.
         resources: requests and limits, as in a container.
-        ready_timeout_s: for loading and warming.
+        graphs: of engines on an accelerator.
+        verify: whether graphs are compared with steps without graphs before an engine gets ready.
+        ready_timeout_s: for loading and warming; an engine that is late ends itself and says why.
         rollout_strategy: auto, surge or inPlace.
         progress_deadline_s: a rollout without progress is then reported as failed.
     """
@@ -44,6 +53,8 @@ class Engine:
     resources: Mapping[str, Any]
     attention_backend: str
     max_batch_tokens: int | None
+    graphs: Graphs
+    verify: bool
     ready_timeout_s: int
     rollout_strategy: str
     progress_deadline_s: int
@@ -60,6 +71,16 @@ class Engine:
         """Whether the last engine may be taken away, and the next request brings one back."""
         return self.autoscaling is not None and self.autoscaling.min_replicas == 0
 
+    @property
+    def with_graphs(self) -> bool:
+        """Whether engines may have graphs; whether they have shows when they run."""
+        return self.accelerated and not self.graphs.off
+
+    @property
+    def killed_after_s(self) -> int:
+        """When an engine that is not ready may be killed: once it had time to say by itself what it waits for."""
+        return self.ready_timeout_s + _LAST_WORDS_S
+
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> "Engine":
         """Read `spec.engine`, valid and with its defaults."""
@@ -70,6 +91,8 @@ class Engine:
             resources=spec.get("resources", {}),
             attention_backend=spec["attentionBackend"],
             max_batch_tokens=spec.get("batching", {}).get("maxBatchTokens"),
+            graphs=Graphs.from_spec(spec["cudaGraphs"]),
+            verify=spec["warmup"]["verify"],
             ready_timeout_s=spec["warmup"]["timeoutSeconds"],
             rollout_strategy=spec["rollout"]["strategy"],
             progress_deadline_s=spec["rollout"]["progressDeadlineSeconds"],

@@ -1,6 +1,8 @@
 """From a spec to arguments: what the containers will be given."""
 
+import argparse
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from trellis_operator.local.probe import engine_probe
 from trellis_operator.local.programs import Setting, engine_threads, programs
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
+from tulip_rose.tulip.arguments import add_serve, config_of
 
 Body = dict[str, Any]
 
@@ -54,7 +57,9 @@ def test_an_engine_is_told_what_the_manifest_says_about_engines(full: Body) -> N
     assert engine_command(model_of(full), ENGINE) == [
         *("-m", "tulip_rose", "serve", "--name", "qwen3-embed", "--metrics-listen", "0.0.0.0:9101"),
         *("--dtype", "bfloat16", "--device", "cuda", "--threads", "0", "--attention-backend", "auto"),
-        *("--max-batch-tokens", "16384", "--model", "/model", "--listen", "0.0.0.0:50051"),
+        *("--max-batch-tokens", "16384", "--warmup-timeout-seconds", "600", "--warmup-verify", "--graphs", "lazy"),
+        *("--graph-token-multiple", "64", "--graph-slots", "2,8,32,128,512", "--graph-prewarm", "64x2,512x8"),
+        *("--graph-capture-failure", "eager", "--model", "/model", "--listen", "0.0.0.0:50051"),
         *("--embedding", "/etc/trellis/embedding.json", "--model-digest", "sha256:1"),
         *("--drain-delay-seconds", "10", "--drain-timeout-seconds", "60"),
         *("--trace-endpoint", "http://collector.monitoring:4317"),
@@ -86,6 +91,56 @@ def test_what_the_manifest_leaves_open_is_left_to_the_programs(minimal: Body) ->
     gateway = gateway_command(model, dataclasses.replace(GATEWAY, api_keys_file=None))
     absent = {"--max-queued-tokens", "--api-keys-file", "--trace-endpoint", "--trace-sample-percent"}
     assert not absent & set(gateway)
+
+
+@pytest.mark.parametrize(
+    ("engine", "there", "absent"),
+    [
+        ({}, ("--warmup-timeout-seconds",), ("--graphs", "--graph-slots", "--warmup-verify", "--no-warmup-verify")),
+        ({"accelerator": {}}, ("--graphs", "--graph-slots", "--warmup-verify"), ("--graph-prewarm",)),
+        ({"accelerator": {}, "cudaGraphs": {"mode": "off"}}, ("--graphs",), ("--graph-slots", "--graph-prewarm")),
+        ({"accelerator": {}, "warmup": {"verify": False}}, ("--no-warmup-verify",), ("--warmup-verify",)),
+    ],
+)
+def test_graphs_are_told_of_where_there_can_be_any(
+    minimal: Body, engine: Body, there: tuple[str, ...], absent: tuple[str, ...]
+) -> None:
+    minimal["spec"]["engine"] = engine
+    command = engine_command(model_of(minimal), ENGINE)
+    assert set(there) <= set(command)
+    assert not set(absent) & set(command)
+
+
+def test_slots_are_told_in_order_however_the_manifest_has_them(minimal: Body) -> None:
+    minimal["spec"]["engine"] = {"accelerator": {}, "cudaGraphs": {"sequenceSlots": [32, 2]}}
+    command = engine_command(model_of(minimal), ENGINE)
+    assert command[command.index("--graph-slots") + 1] == "2,32"
+
+
+def test_every_flag_that_an_engine_is_given_is_one_that_it_has(full: Body, minimal: Body, tmp_path: Path) -> None:
+    (tmp_path / "embedding.json").write_text("{}")
+    place = dataclasses.replace(ENGINE, model_folder=str(tmp_path), embedding_file=str(tmp_path / "embedding.json"))
+    parser = argparse.ArgumentParser()
+    add_serve(parser.add_subparsers())
+    for body in (full, minimal):
+        model = model_of(body)
+        config = config_of(parser.parse_args(engine_command(model, place)[2:]))
+        assert config.graphs.timeout_s == model.engine.ready_timeout_s
+        assert config.graphs.prewarm == (model.engine.graphs.prewarm if model.engine.accelerated else ())
+
+
+@pytest.mark.parametrize(
+    ("accelerator", "device"), [(None, "cpu"), ("nvidia.com/gpu", "auto"), ("trellis.dev/cpu-graphs", "cpu-graphs")]
+)
+def test_one_machine_runs_an_engine_on_what_it_is_to_have(minimal: Body, accelerator: str | None, device: str) -> None:
+    minimal["spec"]["engine"] = {"accelerator": {"resourceName": accelerator}} if accelerator else {}
+    command = programs(model_of(minimal), SETTING)[0].command
+    assert command[command.index("--device") + 1] == device
+
+
+def test_an_engine_that_is_late_has_time_to_say_why_before_it_is_killed(full: Body) -> None:
+    engine = programs(model_of(full), SETTING)[0]
+    assert engine.ready_timeout_s > float(engine.command[engine.command.index("--warmup-timeout-seconds") + 1])
 
 
 def test_a_model_without_served_names_is_served_under_its_own(minimal: Body) -> None:
@@ -138,10 +193,16 @@ def test_what_one_machine_does_not_do_is_said_in_a_line_each(full: Body, minimal
     assert notes(minimal) == []
     assert notes(full) == [
         "ignored on one machine: cache, scheduling, disruption, monitoring.podMonitor, engine.autoscaling, "
-        "engine.resources, engine.rollout, engine.cudaGraphs, gateway.hold, gateway.resources, gateway.expose",
+        "engine.resources, engine.rollout, gateway.hold, gateway.resources, gateway.expose",
         "gateway.replicas is 2: one gateway runs on one machine",
         "engine.accelerator: engines take a GPU if there is one, else the CPU",
     ]
+
+
+def test_graphs_are_ignored_where_there_is_no_accelerator_and_nowhere_else(full: Body) -> None:
+    assert "engine.cudaGraphs" not in notes(full)[0]
+    del full["spec"]["engine"]["accelerator"]
+    assert "engine.cudaGraphs" in notes(full)[0]
 
 
 async def test_an_engine_that_is_not_there_is_not_ready() -> None:

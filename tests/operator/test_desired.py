@@ -129,6 +129,42 @@ def test_an_engine_on_an_accelerator_is_told_to_use_it_and_gets_one(
     assert engine["command"][engine["command"].index("--device") + 1] == "cuda"
 
 
+@pytest.mark.parametrize(
+    ("resource", "device"),
+    [
+        (None, "cpu"),
+        ("nvidia.com/gpu", "cuda"),
+        ("example.com/accelerator", "auto"),
+        ("trellis.dev/cpu-graphs", "cpu-graphs"),
+    ],
+)
+def test_where_an_engine_runs_follows_its_accelerator(
+    minimal: Body, in_cluster: Read, setting: ClusterSetting, resource: str | None, device: str
+) -> None:
+    minimal["spec"]["engine"] = {"accelerator": {"resourceName": resource}} if resource else {}
+    [engine] = pod(desired(in_cluster(minimal), setting, {}), "engine")["containers"]
+    assert engine["command"][engine["command"].index("--device") + 1] == device
+    assert ("--graphs" in engine["command"]) is (resource is not None)
+
+
+@pytest.mark.parametrize(
+    ("engine", "asks"),
+    [({"accelerator": {}}, True), ({}, False), ({"accelerator": {}, "cudaGraphs": {"mode": "off"}}, False)],
+)
+def test_the_operator_may_ask_engines_that_can_have_graphs_and_no_others(
+    minimal: Body, in_cluster: Read, setting: ClusterSetting, engine: Body, asks: bool
+) -> None:
+    minimal["spec"]["engine"] = engine
+    setting = dataclasses.replace(setting, operator_namespace="trellis-system")
+    [callers, prometheus] = one(desired(in_cluster(minimal), setting, {}), "NetworkPolicy")["spec"]["ingress"]
+    operator = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "trellis-system"}},
+        "podSelector": {"matchLabels": {"app.kubernetes.io/component": "operator"}},
+    }
+    assert (operator in callers["from"]) is asks
+    assert operator not in prometheus["from"]
+
+
 def test_an_engine_takes_as_many_threads_as_it_gets_cores(
     full: Body, in_cluster: Read, setting: ClusterSetting
 ) -> None:
@@ -141,7 +177,9 @@ def test_a_warm_up_may_last_as_long_as_it_is_allowed_before_any_probe_kills(
 ) -> None:
     [engine] = pod(desired(in_cluster(full), setting, {}), "engine")["containers"]
     startup = engine["startupProbe"]
-    assert startup["periodSeconds"] * startup["failureThreshold"] >= 600
+    # And then some: the engine ends itself after that time, and says what it waited for.
+    assert startup["periodSeconds"] * startup["failureThreshold"] > 600
+    assert engine["command"][engine["command"].index("--warmup-timeout-seconds") + 1] == "600"
     assert startup["grpc"] == {"port": 50051, "service": "readiness"}
     assert engine["livenessProbe"]["grpc"] == {"port": 50051, "service": "liveness"}
 

@@ -9,6 +9,7 @@ import pytest
 from trellis_operator import crd
 from trellis_operator import intent as intents
 from trellis_operator.desired.all import desired
+from trellis_operator.desired.deployment import written_template
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.plan.hold import digest_in_force, hold
 from trellis_operator.plan.observed import Observed
@@ -38,6 +39,22 @@ def test_an_operator_with_other_images_changes_nothing(
     assert not plan(hold(desired(model, newer, {}), observed, waits=False), observed)
 
 
+def test_an_operator_that_tells_engines_more_than_one_before_it_rolls_nothing(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    """As when an operator begins to pass fields of the manifest that others had left alone."""
+    model = in_cluster(full)
+    before = desired(model, setting, {})
+    for deployment in before:
+        if deployment["kind"] == "Deployment":
+            template = deployment["spec"]["template"]
+            command = template["spec"]["containers"][0]["command"]
+            command[:] = [part for part in command if not part.startswith(("--graph", "--warmup"))]
+            deployment["metadata"]["annotations"]["trellis.dev/template"] = written_template(template)
+    observed = as_observed(before)
+    assert not plan(hold(desired(model, setting, {}), observed, waits=False), observed)
+
+
 @pytest.mark.parametrize(
     ("section", "change", "rolled"),
     [
@@ -46,6 +63,8 @@ def test_an_operator_with_other_images_changes_nothing(
         ("model", {"dtype": "bfloat16"}, {"engine", "gateway"}),
         ("engine", {"batching": {"maxBatchTokens": 2048}}, {"engine"}),
         ("engine", {"resources": {"requests": {"cpu": "1"}}}, {"engine"}),
+        ("engine", {"cudaGraphs": {"prewarm": [{"tokens": 64, "sequences": 2}]}}, {"engine"}),
+        ("engine", {"warmup": {"verify": False}}, {"engine"}),
         ("gateway", {"maxQueuedTokens": 1000}, {"gateway"}),
         ("scheduling", {"nodeSelector": {"a": "b"}}, {"engine"}),
         ("engine", {"replicas": 7}, set()),

@@ -20,12 +20,14 @@ class Memory:
         left_alone: fingerprints of objects that come out of the API server otherwise than we apply them.
         status_said: the last status that was written.
         status_seen: what came out of it; an older CRD drops fields.
+        warming: whether an engine with graphs starts, as far as is known.
     """
 
     patience: Patience = field(default_factory=Patience)
     left_alone: dict[Ref, str] = field(default_factory=dict)
     status_said: Object | None = None
     status_seen: Object | None = None
+    warming: bool = False
     _parsed: tuple[object, EmbeddingModel] | None = None
 
     def model(self, body: Object) -> EmbeddingModel:

@@ -130,6 +130,7 @@ class Operator:
             gateway_image=config.gateway_image,
             fetch_image=config.fetch_image,
             fetch_env=config.fetch_env,
+            operator_namespace=config.lease_namespace,
             pull_policy=config.image_pull_policy,
             image_volumes=config.image_volumes,
             prometheus_url=config.prometheus_url,

@@ -12,6 +12,7 @@ from typing import Any
 
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.capacity import Capacity
+from trellis_operator.cluster.engines import warmth_of
 from trellis_operator.cluster.errors import RefusedError
 from trellis_operator.cluster.events import Events
 from trellis_operator.cluster.executor import Executor
@@ -29,6 +30,7 @@ from trellis_operator.plan import rollout
 from trellis_operator.plan.hold import digest_in_force, hold
 from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.plan import Action, plan
+from trellis_operator.plan.warmth import Warmth
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed
 from trellis_operator.status.status import conditions, status, with_removals
@@ -37,6 +39,9 @@ from trellis_operator.status.view import View, is_true, view
 log = logging.getLogger(__name__)
 
 CONVERGED, CHANGED, REFUSED, GONE, STALE = "converged", "changed", "refused", "gone", "stale"
+
+_WARMING_S = 5.0
+"""Between two looks at engines that warm up."""
 
 
 @dataclasses.dataclass
@@ -75,16 +80,32 @@ class Visitor:
         if todo and not await self._is_current(key, body):
             return STALE
         done = await self.executor.carry_out(todo, key, model.uid, memory)
-        seen = self._view(model, secrets, memory, {action.target for action in todo.actions})
+        warmth = await self._warmth(key, model, memory)
+        seen = self._view(model, secrets, memory, {action.target for action in todo.actions}, warmth)
         written = await self._tell(model, seen, memory, body, done)
         if seen.refusals:
             return REFUSED
         return CHANGED if done or written else CONVERGED
 
     def next_try_s(self, key: Key) -> float | None:
-        """Seconds until something that is held back in a model may be tried again."""
+        """Seconds until something that is held back in a model may be tried again, or its warm-up is further."""
         memory = self.memories.get(key)
-        return memory.patience.next_try(time.monotonic()) if memory else None
+        if memory is None:
+            return None
+        held_s = memory.patience.next_try(time.monotonic())
+        waits = [each for each in (held_s, _WARMING_S if memory.warming else None) if each is not None]
+        return min(waits, default=None)
+
+    async def _warmth(self, key: Key, model: EmbeddingModel, memory: Memory) -> tuple[Warmth, ...]:
+        """What engines tell of their warm-up, where they may have graphs; no event tells when it is further."""
+        if not model.engine.with_graphs:
+            memory.warming = False
+            return ()
+        pods = self.store.observed(key, model.uid).pods_of(names.ENGINE)
+        told = await warmth_of(pods)
+        starting = any(not (pod.ready or pod.unschedulable or pod.trouble) for pod in pods)
+        memory.warming = starting or not all(each.done for each in told)
+        return told
 
     async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:
         waits = not _is_downloaded(model, observed, secrets)
@@ -111,7 +132,14 @@ class Visitor:
         same = all(now["metadata"].get(field) == body["metadata"].get(field) for field in ("uid", "generation"))
         return same and "deletionTimestamp" not in now["metadata"]
 
-    def _view(self, model: EmbeddingModel, secrets: Secrets, memory: Memory, open_targets: set[Any]) -> View:
+    def _view(
+        self,
+        model: EmbeddingModel,
+        secrets: Secrets,
+        memory: Memory,
+        open_targets: set[Any],
+        warmth: tuple[Warmth, ...],
+    ) -> View:
         return view(
             model,
             self.store.observed((model.namespace, model.name), model.uid),
@@ -121,6 +149,7 @@ class Visitor:
             missing_kinds=missing_kinds(model, self.setting()),
             scaler_lacks=scaler_lacks(model, self.setting()),
             contested=memory.patience.contested(time.monotonic()),
+            warmth=warmth,
         )
 
     async def _tell(self, model: EmbeddingModel, seen: View, memory: Memory, body: Object, done: list[Action]) -> bool:

@@ -39,7 +39,7 @@ def _objects(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[st
     yield config_map.config_map(model)
     yield services.engines_service(model)
     yield services.gateway_service(model)
-    yield network.engine_policy(model)
+    yield network.engine_policy(model, setting)
     yield budgets.engine_budget(model)
     yield budgets.gateway_budget(model)
     yield engine(model, setting)

@@ -12,6 +12,7 @@ from trellis_operator.desired.model_volume import FOLDER, ModelVolume, model_vol
 from trellis_operator.desired.pod import container, grace_s, pod_spec, spread
 from trellis_operator.desired.quantity import whole_cores
 from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.engine_spec import CPU_GRAPHS
 from trellis_operator.spec import EmbeddingModel
 
 _PROBE_PERIOD_S = 2
@@ -62,7 +63,7 @@ def _container(model: EmbeddingModel, setting: ClusterSetting, weights: ModelVol
             {"name": "metrics", "containerPort": names.ENGINE_METRICS_PORT, "protocol": "TCP"},
         ],
         resources=_resources(model),
-        startupProbe=_probe("readiness", failures=math.ceil(model.engine.ready_timeout_s / _PROBE_PERIOD_S)),
+        startupProbe=_probe("readiness", failures=math.ceil(model.engine.killed_after_s / _PROBE_PERIOD_S)),
         readinessProbe=_probe("readiness", failures=2),
         livenessProbe=_probe("liveness", failures=3) | {"periodSeconds": 10},
     )
@@ -85,6 +86,8 @@ def _device(accelerator: str | None) -> str:
     """Where the engine runs. On a GPU it must be the GPU: falling back to a CPU would only look like serving."""
     if accelerator is None:
         return "cpu"
+    if accelerator == CPU_GRAPHS:
+        return "cpu-graphs"
     return "cuda" if accelerator.startswith(_CUDA) else "auto"
 
 

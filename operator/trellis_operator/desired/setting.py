@@ -12,6 +12,7 @@ class ClusterSetting:
         gateway_image: of gateways.
         fetch_image: of what fetches models: the operator's own.
         fetch_env: environment of what fetches models, names and values; a Secret of a model comes before it.
+        operator_namespace: where the operator runs, which asks engines how far their warm-up is.
         pull_policy: Always, IfNotPresent or Never.
         image_volumes: whether nodes mount container images as volumes.
         prometheus_url: of the Prometheus that scrapes models; a model may name another. None: there is none for all.
@@ -22,6 +23,7 @@ class ClusterSetting:
     gateway_image: str
     fetch_image: str
     fetch_env: tuple[tuple[str, str], ...] = ()
+    operator_namespace: str = "default"
     pull_policy: str = "IfNotPresent"
     image_volumes: bool = False
     prometheus_url: str | None = None

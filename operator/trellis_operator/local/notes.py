@@ -6,7 +6,7 @@ from typing import Any
 _CLUSTER_ONLY = {
     "": ("cache", "scheduling", "disruption"),
     "monitoring": ("podMonitor",),
-    "engine": ("autoscaling", "resources", "rollout", "cudaGraphs"),
+    "engine": ("autoscaling", "resources", "rollout"),
     "gateway": ("hold", "resources", "expose"),
 }
 
@@ -18,12 +18,14 @@ def ignored_fields(body: Mapping[str, Any]) -> list[str]:
         body: the manifest as it was written, without defaults.
     """
     spec = body["spec"]
-    return [
+    ignored = [
         f"{section}.{field}" if section else field
         for section, fields in _CLUSTER_ONLY.items()
         for field in fields
         if field in (spec.get(section, {}) if section else spec)
     ]
+    engine = spec.get("engine", {})
+    return ignored + ["engine.cudaGraphs"] * ("cudaGraphs" in engine and "accelerator" not in engine)
 
 
 def notes(body: Mapping[str, Any]) -> list[str]:

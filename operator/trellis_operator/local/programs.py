@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trellis_operator.commands import EnginePlace, GatewayPlace, engine_command, gateway_command
+from trellis_operator.engine_spec import CPU_GRAPHS
 from trellis_operator.local.probe import Probe, engine_probe, gateway_probe
 from trellis_operator.spec import EmbeddingModel
 
@@ -77,17 +78,24 @@ def _engine(model: EmbeddingModel, setting: Setting, index: int) -> Program:
         listen=f"{HOST}:{port}",
         drain_delay_s=0,
         metrics_listen=f"{HOST}:{metrics_port}",
-        device="auto" if model.engine.accelerated else "cpu",
+        device=_device(model.engine.accelerator),
         threads=engine_threads(setting),
     )
     return Program(
         name=f"engine-{index}",
         command=engine_command(model, place),
         probe=engine_probe(place.listen),
-        ready_timeout_s=model.engine.ready_timeout_s,
+        ready_timeout_s=model.engine.killed_after_s,
         stop_timeout_s=model.engine.drain_timeout_s + 5.0,
         stop_rank=1,
     )
+
+
+def _device(accelerator: str | None) -> str:
+    """Where the engine runs: on a GPU if one is asked for and there is one."""
+    if accelerator is None:
+        return "cpu"
+    return "cpu-graphs" if accelerator == CPU_GRAPHS else "auto"
 
 
 def _gateway(model: EmbeddingModel, setting: Setting) -> Program:
@@ -106,7 +114,7 @@ def _gateway(model: EmbeddingModel, setting: Setting) -> Program:
         command=gateway_command(model, place),
         probe=gateway_probe(HOST, setting.gateway_port),
         # A gateway is ready only when an engine is.
-        ready_timeout_s=model.engine.ready_timeout_s + 30.0,
+        ready_timeout_s=model.engine.killed_after_s + 30.0,
         stop_timeout_s=model.engine.drain_timeout_s + 5.0,
         stop_rank=0,
     )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trellis_operator.desired import names
@@ -40,6 +40,8 @@ class PodView:
         unschedulable: what the scheduler says, if it finds no node.
         trouble: the first of its containers, if one has any.
         template_hash: of the template that it was made of.
+        address: where its programs listen; empty while it has none. Two views that differ in it alone are equal: it is
+            read in a visit, and no reason for one.
     """
 
     name: str
@@ -50,6 +52,7 @@ class PodView:
     unschedulable: str
     trouble: Trouble | None
     template_hash: str
+    address: str = field(default="", compare=False)
 
 
 def pod_view(pod: Object) -> PodView:
@@ -66,6 +69,7 @@ def pod_view(pod: Object) -> PodView:
         unschedulable=scheduled.get("message", "") if scheduled.get("reason") == "Unschedulable" else "",
         trouble=next(_troubles(status), None),
         template_hash=metadata.get("labels", {}).get("pod-template-hash", ""),
+        address=status.get("podIP", ""),
     )
 
 

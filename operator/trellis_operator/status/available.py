@@ -1,4 +1,4 @@
-"""EngineAvailable, GraphsWarmed and GatewayAvailable: whether somebody serves."""
+"""EngineAvailable and GatewayAvailable: whether somebody serves."""
 
 from trellis_operator.desired import names
 from trellis_operator.status.condition import FALSE, TRUE, Condition
@@ -16,16 +16,6 @@ def gateway_available(view: View) -> Condition:
     """Whether a gateway is ready, which is one that has an engine to ask."""
     ready = count(view.gateway, "readyReplicas")
     return _available(view, "GatewayAvailable", names.GATEWAY, ready, view.model.gateway.replicas)
-
-
-def graphs_warmed(view: View) -> Condition:
-    """Whether engines have captured their graphs; an engine is ready only after that."""
-    kind = "GraphsWarmed"
-    if not view.model.engine.accelerated:
-        return Condition(kind, TRUE, "NotNeeded", "engines on CPUs have no graphs")
-    if count(view.engine, "readyReplicas"):
-        return Condition(kind, TRUE, "Warmed", "engines get ready only after their warm-up")
-    return Condition(kind, FALSE, "NoEngine", "no engine has finished its warm-up")
 
 
 def _available(view: View, kind: str, component: str, ready: int, wanted: int) -> Condition:

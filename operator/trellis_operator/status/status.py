@@ -9,12 +9,13 @@ from trellis_operator.source import HuggingFaceSource, ImageSource, PackageSourc
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status import condition
 from trellis_operator.status.autoscaled import autoscaled
-from trellis_operator.status.available import engine_available, gateway_available, graphs_warmed
+from trellis_operator.status.available import engine_available, gateway_available
 from trellis_operator.status.condition import Condition
 from trellis_operator.status.progress import degraded, progressing
 from trellis_operator.status.ready import accepted, ready
 from trellis_operator.status.source import source_ready
 from trellis_operator.status.view import View, count
+from trellis_operator.status.warmed import graphs_warmed, warmed_graphs
 
 Object = dict[str, Any]
 
@@ -49,6 +50,7 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
         now: for conditions that change, as RFC 3339.
     """
     model = view.model
+    warmed = warmed_graphs(view)
     return {
         "observedGeneration": model.generation,
         "modelDigest": _annotation(view.engine, DIGEST) or model.digest,
@@ -57,6 +59,7 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
             **_counts(view.engine),
             "updatedReplicas": count(view.engine, "updatedReplicas"),
             "selector": ",".join(f"{key}={value}" for key, value in names.selector(model, names.ENGINE).items()),
+            **({} if warmed is None else {"warmedGraphs": warmed}),
         },
         "gateway": _counts(view.gateway),
         "url": names.url(model),

@@ -7,6 +7,7 @@ from typing import Any
 from trellis_operator.desired import download, names
 from trellis_operator.kinds import CLAIM, DEPLOYMENT, JOB, SCALED_OBJECT
 from trellis_operator.plan.observed import Observed
+from trellis_operator.plan.warmth import Warmth
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.refusal import Refusal
 
@@ -24,6 +25,7 @@ class View:
         missing_kinds: kinds that the manifest asks for and that the API server does not know.
         scaler_lacks: a reason and what to do, where the model could only be autoscaled in part.
         contested: objects that someone else changes again and again, each as a sentence.
+        warmth: what engines tell of their warm-up, those that do.
     """
 
     model: EmbeddingModel
@@ -34,6 +36,7 @@ class View:
     missing_kinds: Sequence[str] = ()
     scaler_lacks: tuple[str, str] | None = None
     contested: Sequence[str] = ()
+    warmth: Sequence[Warmth] = ()
 
     @property
     def engine(self) -> Object | None:

@@ -8,6 +8,8 @@ from e2ekit.waiting import until
 
 ACCELERATOR = "example.com/accelerator"
 """A resource that only tests announce: engines that get one run on the CPU all the same."""
+CPU_GRAPHS = "trellis.dev/cpu-graphs"
+"""Engines that get one do on the CPU what graphs do on a GPU."""
 KINDS = (
     "deployments,replicasets,pods,services,serviceaccounts,roles,rolebindings,configmaps,jobs,persistentvolumeclaims,"
     "poddisruptionbudgets,horizontalpodautoscalers,networkpolicies"
@@ -73,8 +75,8 @@ def templates(kubectl: Kubectl, name: str) -> dict[str, str]:
     return {each["metadata"]["name"]: json.dumps(each["spec"]["template"], sort_keys=True) for each in found}
 
 
-def announce_accelerators(kubectl: Kubectl, count: int) -> None:
+def announce_accelerators(kubectl: Kubectl, count: int, resource: str = ACCELERATOR) -> None:
     """Let the first node have as many accelerators, and the others none."""
     for place, node in enumerate(sorted(each["metadata"]["name"] for each in kubectl.all("nodes"))):
-        amount = {ACCELERATOR: str(count if place == 0 else 0)}
+        amount = {resource: str(count if place == 0 else 0)}
         kubectl.patch("node", node, {"status": {"capacity": amount, "allocatable": amount}}, "--subresource=status")
