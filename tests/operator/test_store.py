@@ -6,7 +6,7 @@ from typing import Any
 from trellis_operator.cluster.memory import Memory
 from trellis_operator.cluster.models import Models
 from trellis_operator.cluster.store import Store
-from trellis_operator.kinds import CONFIG_MAP, DEPLOYMENT, POD
+from trellis_operator.kinds import CONFIG_MAP, DEPLOYMENT, POD, SCALED_OBJECT
 from trellis_operator.plan.observed import Observed
 
 Body = dict[str, Any]
@@ -73,6 +73,16 @@ def test_little_is_kept_of_a_child() -> None:
     store.put(CONFIG_MAP, child("c", 1, data={"a": "1"}))
     [kept] = store.observed(KEY, "uid-1").children.values()
     assert "noise" not in json.dumps(kept)
+
+
+def test_what_keda_says_of_its_object_is_kept_and_its_polls_ask_for_no_visit() -> None:
+    store = Store()
+    ready = [{"type": "Ready", "status": "True"}]
+    assert store.put(SCALED_OBJECT, child("s", 1)) == KEY
+    assert store.put(SCALED_OBJECT, child("s", 2, status={"conditions": ready, "lastActiveTime": "10:00"})) == KEY
+    assert store.put(SCALED_OBJECT, child("s", 3, status={"conditions": ready, "lastActiveTime": "10:01"})) is None
+    [kept] = store.observed(KEY, "uid-1").children.values()
+    assert kept["status"]["conditions"] == ready
 
 
 def test_a_pod_asks_for_a_visit_only_where_something_that_matters_has_changed() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trellis_operator.desired.names import INSTANCE
-from trellis_operator.kinds import CLAIM, DEPLOYMENT, JOB, POD, Kind
+from trellis_operator.kinds import CLAIM, DEPLOYMENT, JOB, POD, SCALED_OBJECT, Kind
 from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.pod_view import PodView, pod_view
 
@@ -98,4 +98,7 @@ def _packed(kind: Kind, item: Object) -> bytes:
     kept["metadata"] = {key: item["metadata"][key] for key in _METADATA if key in item["metadata"]}
     if kind.name in _WITH_STATUS:
         kept["status"] = item.get("status", {})
+    elif kind == SCALED_OBJECT:
+        # KEDA writes there at every poll; its conditions are what is judged.
+        kept["status"] = {"conditions": item.get("status", {}).get("conditions", [])}
     return json.dumps(kept, separators=(",", ":"), sort_keys=True).encode()
