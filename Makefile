@@ -45,6 +45,7 @@ run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags
 
 test: setup ## run all tests; those on a cluster bring one up (root), or use KUBECONFIG
 	@$(CLUSTER) build
+	@$(CLUSTER) build keda
 	@PYTHON=$(BIN)/python tests/all $(ARGS)
 
 test-fast: setup ## run the tests that start no gateways, engines or clusters

@@ -103,7 +103,13 @@ class Client:
             self._met.add(url)
 
     def load(
-        self, url: str, model: str, inputs: Sequence[Sequence[str]], known: dict[str, list[list[str]]], clients: int = 2
+        self,
+        url: str,
+        model: str,
+        inputs: Sequence[Sequence[str]],
+        known: dict[str, list[list[str]]],
+        clients: int = 2,
+        pause_s: float = 0.0,
     ) -> "Load":
         """Begin steady load: `clients` requests at once, until it is stopped.
 
@@ -113,6 +119,7 @@ class Client:
             inputs: the texts of each request; they take turns.
             known: by name, the base64 vectors of each of `inputs`; an answer must hold those of one name.
             clients: how many requests are under way at once.
+            pause_s: what each waits between two requests.
         """
         order = {
             "url": url,
@@ -120,13 +127,14 @@ class Client:
             "inputs": inputs,
             "known": known,
             "clients": clients,
+            "pause_s": pause_s,
             "tolerance": TOLERANCE,
         }
         name = f"load-{secrets.token_hex(2)}"
         command = ["python", "/scripts/load.py", "/scripts/order.json"]
         self._kubectl.apply(*script_pod(name, self._image, command, {"order.json": json.dumps(order)}))
         load = Load(self._kubectl, name)
-        until(lambda: load.counted().answers, "the load has an answer", 60)
+        until(lambda: load.counted().answers, "the load has an answer", 120)
         return load
 
 

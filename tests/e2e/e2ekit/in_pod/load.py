@@ -1,6 +1,7 @@
 """Steady load on a gateway, from inside the cluster. Runs in a pod, prints what it counts as one JSON line a second.
 
-    load.py ORDER    JSON: {url, model, inputs: [[text, …], …], known: {NAME: [[base64, …], …]}, clients, tolerance}
+    load.py ORDER    JSON: {url, model, inputs: [[text, …], …], known: {NAME: [[base64, …], …]}, clients, pause_s,
+                     tolerance}
 
 An answer with status 200 is right when all of its vectors are those of one and the same name in `known`.
 Ends when /tmp/stop exists.
@@ -59,6 +60,7 @@ class Load:
             index = self.sent % len(self.order["inputs"])
             self.sent += 1
             await self.request(session, index)
+            await asyncio.sleep(self.order["pause_s"])
 
     async def request(self, session: aiohttp.ClientSession, index: int) -> None:
         body = {"model": self.order["model"], "input": self.order["inputs"][index], "encoding_format": "base64"}
