@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from trellis_operator.desired.all import desired, missing_kinds, secret_names
+from trellis_operator.desired.model_volume import source_lacks
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.spec import EmbeddingModel
 
@@ -311,6 +312,18 @@ def test_an_image_is_mounted_where_nodes_can_and_copied_elsewhere(
         [copy] = spec["initContainers"]
         assert copy["image"] == "models/minilm@sha256:1"
         assert copy["command"] == ["cp", "-a", "-T", "/model", "/models/model"]
+
+
+@pytest.mark.parametrize(
+    ("path", "volumes", "lacks"), [(None, False, True), ("./", False, True), (None, True, False), ("m", False, False)]
+)
+def test_an_image_cannot_be_copied_as_a_whole(
+    minimal: Body, in_cluster: Read, setting: ClusterSetting, path: str | None, volumes: bool, lacks: bool
+) -> None:
+    image = {"reference": "models/minilm@sha256:1"} | ({} if path is None else {"path": path})
+    model = in_cluster(source_of(minimal, {"image": image}))
+    found = source_lacks(model, dataclasses.replace(setting, image_volumes=volumes))
+    assert (found is not None and found[0] == "PathNeeded") is lacks
 
 
 def test_keys_are_files_of_the_gateway_alone(full: Body, in_cluster: Read, setting: ClusterSetting) -> None:

@@ -51,10 +51,39 @@ def test_what_others_added_is_no_difference(ours: Body, theirs: Body) -> None:
         ({"requests": {"memory": "1Gi"}}, {"requests": {"memory": "1G"}}, "requests.memory"),
         ({"replicas": 0}, {}, None),
         ({"emptyDir": {}}, {}, None),
+        ({"parentRefs": [{"name": "x"}]}, {"parentRefs": [{"name": "x", "group": "g"}]}, None),
+        ({"parentRefs": [{"name": "x"}]}, {"parentRefs": [{"name": "x"}, {"name": "public"}]}, "parentRefs"),
+        ({"hostnames": []}, {"hostnames": ["a.example"]}, "hostnames"),
+        ({"hostnames": []}, {}, None),
     ],
 )
 def test_a_difference_is_named_by_its_path(wanted: Body, seen: Body, path: str | None) -> None:
     assert difference(wanted, seen) == path
+
+
+def changed(before: Body, after: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe) -> set[str]:
+    """Kinds of the objects that another manifest changes."""
+    secrets = {"hf": "1", "keys": "2"}
+    there = as_observed(desired(in_cluster(before), setting, secrets))
+    return {action.target[0] for action in plan(desired(in_cluster(after), setting, secrets), there).actions}
+
+
+def test_what_the_manifest_names_no_more_is_taken_back(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    gateway, less = full["spec"]["gateway"], copy.deepcopy(full)
+    gateway["expose"] = {
+        "service": {"annotations": {"example.com/public": "yes", "example.com/name": "m"}},
+        "httpRoute": {"parentRefs": [{"name": "inside"}, {"name": "public"}], "hostnames": ["m.example"]},
+    }
+    expose = less["spec"]["gateway"]["expose"] = copy.deepcopy(gateway["expose"])
+    expose["service"]["annotations"].pop("example.com/public")
+    assert changed(full, less, in_cluster, setting, as_observed) == {"Service"}
+    expose["httpRoute"]["parentRefs"].pop()
+    assert changed(full, less, in_cluster, setting, as_observed) == {"Service", "HTTPRoute"}
+    del expose["service"]["annotations"]
+    expose["httpRoute"] = {"parentRefs": gateway["expose"]["httpRoute"]["parentRefs"]}
+    assert changed(full, less, in_cluster, setting, as_observed) == {"Service", "HTTPRoute"}
 
 
 @pytest.fixture(params=["minimal", "full"])

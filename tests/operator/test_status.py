@@ -254,6 +254,11 @@ def test_a_missing_secret_or_kind_is_told(serving: View) -> None:
     )
 
 
+def test_a_source_that_cannot_be_had_is_told_before_its_pods_fail(serving: View) -> None:
+    found = said(view(serving.model, Observed(), {}, source_lacks=("PathNeeded", "name the folder")))
+    assert found["Accepted"] == found["Ready"] == ("False", "PathNeeded")
+
+
 def test_a_transition_keeps_its_time_until_the_status_changes() -> None:
     first = written([Condition("Ready", "False", "Starting", "")], [], 1, "t1")
     second = written([Condition("Ready", "False", "ImagePull", "")], first, 1, "t2")

@@ -175,6 +175,22 @@ def test_a_sequence_above_the_budget_goes_alone() -> None:
     assert [scheduler.take(0.0).batch for _ in range(3)] == [[short], [long], [other]]
 
 
+def test_a_long_document_delays_the_rest_by_its_own_tokens_and_no_more() -> None:
+    tokens = [
+        int(each) for each in np.random.default_rng(5).choice([3, 20, 90, BUDGET], 1000, p=[0.6, 0.3, 0.09, 0.01])
+    ]
+    scheduler = Scheduler(BUDGET, sum(tokens))
+    documents = [sequence_of(each) for each in tokens]
+    scheduler.submit(documents)
+    done, before = 0, 0
+    while batch := scheduler.take(0.0).batch:
+        for document in batch:
+            assert done <= before, "the device has worked on nothing but what stood before it"
+            before += document.tokens
+        done += sum(document.tokens for document in batch)
+    assert done == sum(tokens)
+
+
 def test_a_full_queue_takes_nothing_of_a_call_and_says_the_numbers() -> None:
     scheduler = Scheduler(BUDGET, BOUND)
     scheduler.submit([sequence_of(90)])

@@ -23,6 +23,7 @@ from trellis_operator.cluster.store import Key, Store
 from trellis_operator.desired import names
 from trellis_operator.desired.all import desired, missing_kinds, secret_names
 from trellis_operator.desired.child import Object
+from trellis_operator.desired.model_volume import source_lacks
 from trellis_operator.desired.scaler import scaler_lacks
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.kinds import DEPLOYMENT, EMBEDDING_MODEL
@@ -147,6 +148,7 @@ class Visitor:
             refusals=[*secrets.refusals, *memory.patience.refusals(open_targets)],
             missing_secrets=[name for name in secret_names(model) if name not in secrets.hashes],
             missing_kinds=missing_kinds(model, self.setting()),
+            source_lacks=source_lacks(model, self.setting()),
             scaler_lacks=scaler_lacks(model, self.setting()),
             contested=memory.patience.contested(time.monotonic()),
             warmth=warmth,

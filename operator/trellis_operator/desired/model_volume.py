@@ -63,6 +63,17 @@ def _image(source: ImageSource, setting: ClusterSetting) -> ModelVolume:
     return _own_disk(container("copy", source.reference, setting, copy, [_root()]))
 
 
+def source_lacks(model: EmbeddingModel, setting: ClusterSetting) -> tuple[str, str] | None:
+    """A reason and what to do, where the model cannot be had from its source in the way of this operator."""
+    source = model.model.source
+    if not isinstance(source, ImageSource) or setting.image_volumes or _inner(source.path):
+        return None
+    return "PathNeeded", (
+        "spec.model.source.image.path is the whole image, which cannot be copied out of itself: name the model's "
+        "folder, or let the operator mount images (operator.imageVolumes of the chart)"
+    )
+
+
 def _own_disk(before: Object) -> ModelVolume:
     return ModelVolume(volume={"name": _VOLUME, "emptyDir": {}}, mount=_root() | {"readOnly": True}, before=(before,))
 
@@ -74,5 +85,11 @@ def _root() -> Object:
 def _mount(path: str) -> Object:
     """The folder `path` of the volume; the whole volume has no subPath."""
     mount: Object = {"name": _VOLUME, "mountPath": FOLDER, "readOnly": True}
+    inner = _inner(path)
+    return mount | {"subPath": inner} if inner else mount
+
+
+def _inner(path: str) -> str:
+    """A folder below the root; empty for the root itself."""
     inner = path.strip("/").removeprefix("./")
-    return mount if inner in ("", ".") else mount | {"subPath": inner}
+    return "" if inner == "." else inner

@@ -18,7 +18,8 @@ def http_route(model: EmbeddingModel, asked: Mapping[str, Any]) -> Object:
         names.GATEWAY,
         spec={
             "parentRefs": [dict(parent) for parent in asked["parentRefs"]],
-            **({"hostnames": list(asked["hostnames"])} if asked.get("hostnames") else {}),
+            # Always said: a field that is not applied any more would stay as it was.
+            "hostnames": list(asked.get("hostnames") or []),
             "rules": [{"backendRefs": [{"name": names.service(model), "port": 80}]}],
         },
     )

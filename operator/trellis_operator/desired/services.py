@@ -5,6 +5,9 @@ from trellis_operator.desired.child import Object, child
 from trellis_operator.kinds import SERVICE
 from trellis_operator.spec import EmbeddingModel
 
+ANNOTATIONS = "trellis.dev/annotations"
+"""Names of the annotations that the manifest asks for, with a space between two."""
+
 
 def engines_service(model: EmbeddingModel) -> Object:
     """Headless: its EndpointSlices are what gateways watch, and nothing balances beside them."""
@@ -29,13 +32,19 @@ def gateway_service(model: EmbeddingModel) -> Object:
         model,
         names.service(model),
         names.GATEWAY,
-        annotations=model.gateway.service_annotations,
+        annotations=_annotations(model),
         spec={
             "type": model.gateway.service_type,
             "selector": names.selector(model, names.GATEWAY),
             "ports": [_port("http", 80, "http") | {"appProtocol": "http"}],
         },
     )
+
+
+def _annotations(model: EmbeddingModel) -> dict[str, str]:
+    """Those of the manifest, and which they are: one that the manifest has no more must be seen to be too many."""
+    asked = model.gateway.service_annotations
+    return {**asked, ANNOTATIONS: " ".join(sorted(asked))}
 
 
 def _port(name: str, port: int, target: str) -> Object:

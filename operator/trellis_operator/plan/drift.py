@@ -1,7 +1,7 @@
 """Whether an object has what we want of it. What others added to it, and what the API server filled in, is theirs.
 
 A field that we do not apply is not looked at. Lists whose items have a key are compared by it and may hold more than
-ours; other lists are ours as a whole.
+ours; other lists are ours as a whole, and so are those in which one more item would open a way that was closed.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from trellis_operator.desired.quantity import quantity
 
 _KEYS = ("mountPath", "uid", "name")
+_WHOLE = {"parentRefs"}
 _QUANTITIES = {"requests", "limits", "averageValue"}
 
 
@@ -31,7 +32,7 @@ def _of_mapping(wanted: dict[str, Any], seen: dict[str, Any], path: tuple[str, .
 
 
 def _of_list(wanted: list[Any], seen: list[Any], path: tuple[str, ...]) -> str | None:
-    key = _key(wanted)
+    key = None if path[-1:] and path[-1] in _WHOLE else _key(wanted)
     if key is None:
         if len(wanted) != len(seen):
             return ".".join(path)

@@ -16,6 +16,8 @@ def accepted(view: View) -> Condition:
     if view.missing_secrets:
         named = ", ".join(view.missing_secrets)
         return Condition(kind, FALSE, "SecretNotFound", f"no Secret {named} in this namespace: make it")
+    if view.source_lacks:
+        return Condition(kind, FALSE, *view.source_lacks)
     if view.missing_kinds:
         named = ", ".join(view.missing_kinds)
         message = f"this API server does not know the kind {named}: install its CRDs, or take it out of the manifest"

@@ -23,6 +23,7 @@ class View:
         refusals: what the API server did not take in the last visit.
         missing_secrets: Secrets that the manifest names and that do not exist.
         missing_kinds: kinds that the manifest asks for and that the API server does not know.
+        source_lacks: a reason and what to do, where the source cannot be had as this operator would.
         scaler_lacks: a reason and what to do, where the model could only be autoscaled in part.
         contested: objects that someone else changes again and again, each as a sentence.
         warmth: what engines tell of their warm-up, those that do.
@@ -34,6 +35,7 @@ class View:
     refusals: Sequence[Refusal] = ()
     missing_secrets: Sequence[str] = ()
     missing_kinds: Sequence[str] = ()
+    source_lacks: tuple[str, str] | None = None
     scaler_lacks: tuple[str, str] | None = None
     contested: Sequence[str] = ()
     warmth: Sequence[Warmth] = ()
