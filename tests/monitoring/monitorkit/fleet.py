@@ -6,7 +6,7 @@ Every model has one kind of trouble, so that what fires for it is known; `proved
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,7 +91,9 @@ class Fleet:
 
         def repeat(trouble: Callable[[], object]) -> None:
             while not self.over.wait(0.1):
-                trouble()
+                # Full queues and a machine short of time: a caller that gave up waiting is one more sign of trouble.
+                with suppress(OSError):
+                    trouble()
 
         for trouble in troubles:
             self.threads.append(threading.Thread(target=repeat, args=(trouble,), daemon=True))
