@@ -10,9 +10,11 @@ from e2ekit.policy import Peer, admits
 from monitorkit.programs import NAMESPACE, model
 from trellis_operator.desired import names
 from trellis_operator.desired.network import engine_policy
+from trellis_operator.desired.setting import ClusterSetting
 
 PROMETHEUS = Peer("monitoring", {"app.kubernetes.io/name": "prometheus"})
 STRANGER = Peer(NAMESPACE, {"app": "web"})
+SETTING = ClusterSetting(engine_image="e:1", gateway_image="g:1", fetch_image="f:1")
 PORTS = {"grpc": names.GRPC_PORT, "metrics": names.ENGINE_METRICS_PORT, "http": names.HTTP_PORT}
 
 
@@ -26,7 +28,7 @@ def policy(ingress: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 def reaches(caller: Peer, component: str, port: str) -> bool:
-    return admits([engine_policy(model())], caller, pod(component), PORTS[port])
+    return admits([engine_policy(model(), SETTING)], caller, pod(component), PORTS[port])
 
 
 def test_prometheus_reads_metrics_of_engines_gateways_and_downloads() -> None:
@@ -45,7 +47,7 @@ def test_nobody_but_gateways_calls_engines_and_nobody_but_prometheus_reads_them(
 
 def test_a_gateway_of_another_namespace_is_a_stranger() -> None:
     elsewhere = Peer("elsewhere", names.labels(model(), "gateway"))
-    assert not admits([engine_policy(model())], elsewhere, pod("engine"), names.GRPC_PORT)
+    assert not admits([engine_policy(model(), SETTING)], elsewhere, pod("engine"), names.GRPC_PORT)
 
 
 @pytest.mark.parametrize("named", [True, False])
