@@ -291,6 +291,16 @@ def test_another_token_is_another_download(full: Body, in_cluster: Read, setting
     assert len(jobs) == 2
 
 
+def test_the_secret_of_a_source_is_looked_for_also_where_each_pod_fetches_for_itself(
+    full: Body, in_cluster: Read
+) -> None:
+    del full["spec"]["cache"]
+    assert secret_names(in_cluster(full)) == ["hf", "keys"]
+    bucket = {"uri": "s3://models/minilm", "secretRef": {"name": "bucket"}}
+    assert secret_names(in_cluster(source_of(full, {"s3": bucket}))) == ["bucket", "keys"]
+    assert secret_names(in_cluster(source_of(full, {"pvc": {"claimName": "weights"}}))) == ["keys"]
+
+
 def test_a_claim_that_exists_is_mounted_read_only(minimal: Body, in_cluster: Read, setting: ClusterSetting) -> None:
     body = source_of(minimal, {"pvc": {"claimName": "weights", "path": "minilm/v2"}})
     spec = pod(desired(in_cluster(body), setting, {}), "engine")

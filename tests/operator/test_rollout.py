@@ -48,6 +48,50 @@ def test_an_engine_that_waits_for_a_node_tells_what_an_operator_may_not_look_up(
     assert strategy(in_cluster(full), None, None, waits) == chosen
 
 
+@pytest.mark.parametrize(("replicas", "chosen"), [(2, IN_PLACE), (1, SURGE)])
+def test_an_engine_that_waits_for_a_node_is_believed_whatever_looks_free(
+    full: Body, in_cluster: Read, replicas: int, chosen: Body
+) -> None:
+    full["spec"]["engine"]["replicas"] = replicas
+    assert strategy(in_cluster(full), None, 1, waits=True) == chosen
+
+
+def rolling_by(current: Body, updated: int) -> Body:
+    """An engine Deployment of two, so far with `updated` of the newest template."""
+    return {
+        "metadata": {"generation": 2},
+        "spec": {"replicas": 2, "strategy": current},
+        "status": {"observedGeneration": 2, "replicas": 2, "updatedReplicas": updated},
+    }
+
+
+@pytest.mark.parametrize(
+    ("seen", "free", "chosen"),
+    [
+        (rolling_by(IN_PLACE, updated=1), 1, IN_PLACE),
+        (rolling_by(SURGE, updated=1), 0, SURGE),
+        (rolling_by(IN_PLACE, updated=2), 1, SURGE),
+        (rolling_by(SURGE, updated=2), 0, IN_PLACE),
+    ],
+)
+def test_what_was_chosen_when_a_rollout_began_stays_until_its_end_and_the_next_one_looks_again(
+    full: Body, in_cluster: Read, seen: Body, free: int, chosen: Body
+) -> None:
+    assert strategy(in_cluster(full), seen, free) == chosen
+
+
+def test_a_rollout_that_began_with_one_more_goes_on_in_place_once_that_one_waits(full: Body, in_cluster: Read) -> None:
+    model = in_cluster(full)
+    told = strategy(model, rolling_by(SURGE, updated=1), 1, waits=True)
+    assert told == IN_PLACE
+    assert strategy(model, rolling_by(told, updated=1), 1, waits=False) == IN_PLACE
+
+
+def test_a_single_engine_is_never_taken_away_first_by_what_was_chosen_for_two(full: Body, in_cluster: Read) -> None:
+    full["spec"]["engine"]["replicas"] = 1
+    assert strategy(in_cluster(full), rolling_by(IN_PLACE, updated=0), None) == SURGE
+
+
 def engine_of(objects: Iterable[Body]) -> Body:
     [found] = [
         each for each in objects if each["metadata"]["name"].endswith("-engine") and each["kind"] == "Deployment"
@@ -66,6 +110,9 @@ def test_nobody_looks_for_accelerators_while_nothing_rolls(
     rolling = copy.deepcopy(seen)
     rolling["status"]["updatedReplicas"] = 0
     assert needs_capacity(model, wanted, rolling)
+    unready = copy.deepcopy(seen)
+    unready["status"]["readyReplicas"] = 0
+    assert not needs_capacity(model, wanted, unready)
     wanted["spec"]["template"]["spec"]["containers"][0]["image"] = "e:2"
     assert needs_capacity(model, wanted, seen)
 
@@ -77,7 +124,10 @@ def test_a_strategy_stays_where_nobody_looked(full: Body, in_cluster: Read) -> N
 
 def node(name: str, gpus: str = "2", ready: str = "True", **more: Any) -> Body:
     return {
-        "metadata": {"name": name, "labels": {"example.com/pool": "gpu"}},
+        "metadata": {
+            "name": name,
+            "labels": {"example.com/pool": "gpu", "kubernetes.io/arch": "amd64", "gen": "9", "zone": name},
+        },
         "spec": more,
         "status": {"allocatable": {"nvidia.com/gpu": gpus}, "conditions": [{"type": "Ready", "status": ready}]},
     }
@@ -99,7 +149,7 @@ def pod(on: str, gpus: str, phase: str = "Running") -> Body:
         ([node("a")], [pod("a", "2", "Succeeded"), pod("a", "1", "Failed")], 2),
         ([node("a", unschedulable=True)], [], 0),
         ([node("a", ready="Unknown")], [], 0),
-        ([node("a") | {"metadata": {"name": "a", "labels": {}}}], [], 0),
+        ([node("a") | {"metadata": {"name": "a", "labels": {"kubernetes.io/arch": "amd64"}}}], [], 0),
         ([node("a", taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])], [], 2),
         ([node("a", taints=[{"key": "other", "effect": "NoSchedule"}])], [], 0),
         ([node("a", taints=[{"key": "other", "effect": "PreferNoSchedule"}])], [], 2),
@@ -111,3 +161,60 @@ def test_an_accelerator_is_free_where_an_engine_may_run_and_nobody_has_it(
     full: Body, in_cluster: Read, nodes: list[Body], pods: list[Body], free: int
 ) -> None:
     assert free_accelerators(in_cluster(full), nodes, pods) == free
+
+
+def requiring(*terms: Body) -> Body:
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+
+
+def labelled(key: str, operator: str, *values: str) -> Body:
+    return {"matchExpressions": [{"key": key, "operator": operator, "values": list(values)}]}
+
+
+def named(operator: str, name: str) -> Body:
+    return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": [name]}]}
+
+
+@pytest.mark.parametrize(
+    ("affinity", "free"),
+    [
+        ({}, 4),
+        ({"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}, 4),
+        (requiring(labelled("zone", "In", "a", "c")), 2),
+        (requiring(labelled("zone", "In", "c")), 0),
+        (requiring(labelled("zone", "NotIn", "a")), 2),
+        (requiring(labelled("absent", "NotIn", "a")), 4),
+        (requiring(labelled("gen", "Exists")), 4),
+        (requiring(labelled("absent", "Exists")), 0),
+        (requiring(labelled("gen", "DoesNotExist")), 0),
+        (requiring(labelled("absent", "DoesNotExist")), 4),
+        (requiring(labelled("gen", "Gt", "8")), 4),
+        (requiring(labelled("gen", "Gt", "9")), 0),
+        (requiring(labelled("gen", "Lt", "10")), 4),
+        (requiring(labelled("gen", "Lt", "9")), 0),
+        (requiring(labelled("absent", "Lt", "9")), 0),
+        (requiring(labelled("zone", "Gt", "1")), 0),
+        (requiring(labelled("zone", "Gt", "1"), labelled("zone", "In", "a")), 2),
+        (requiring(named("In", "b")), 2),
+        (requiring(named("NotIn", "b")), 2),
+        (requiring(named("In", "b") | labelled("zone", "In", "a")), 0),
+        (requiring(named("In", "b"), labelled("zone", "In", "a")), 4),
+        (requiring({}), 0),
+        (requiring(), 0),
+        (requiring(labelled("gen", "Gt", "many")), 0),
+        (requiring(labelled("gen", "Near", "9")), 0),
+        ({"nodeAffinity": "a"}, 0),
+    ],
+)
+def test_an_accelerator_is_free_only_on_nodes_that_the_required_affinity_allows(
+    full: Body, in_cluster: Read, affinity: Body, free: int
+) -> None:
+    full["spec"]["scheduling"]["affinity"] = affinity
+    assert free_accelerators(in_cluster(full), [node("a"), node("b")], []) == free
+
+
+def test_a_node_without_labels_is_allowed_by_what_asks_for_none(full: Body, in_cluster: Read) -> None:
+    full["spec"]["scheduling"] |= {"affinity": requiring(labelled("gen", "DoesNotExist")), "nodeSelector": {}}
+    bare = node("a")
+    del bare["metadata"]["labels"]
+    assert free_accelerators(in_cluster(full), [bare], []) == 2

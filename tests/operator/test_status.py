@@ -153,6 +153,84 @@ def test_a_rollout_that_waits_for_an_accelerator_says_so_while_the_old_engines_s
     assert found["Ready"] == ("True", "Serving")
 
 
+def unschedulable(message: str) -> Body:
+    return {
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}],
+    }
+
+
+_HELPLESS = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "what_to_do"),
+    [
+        (f'persistentvolumeclaim "weights" not found. {_HELPLESS}', "VolumeNotFound", "make the claim weights"),
+        ('persistentvolumeclaim "weights" is being deleted. not found', "VolumeNotFound", "make the claim weights"),
+        (
+            'persistentvolumeclaim "weights" bound to non-existent persistentvolume "v". not found',
+            "VolumeNotFound",
+            "make the claim weights",
+        ),
+        (
+            f"pod has unbound immediate PersistentVolumeClaims. {_HELPLESS}",
+            "VolumePending",
+            "kubectl describe pvc weights",
+        ),
+        (
+            "1 node(s) didn't find available persistent volumes to bind.",
+            "VolumePending",
+            "kubectl describe pvc weights",
+        ),
+    ],
+)
+def test_a_claim_that_is_not_there_or_has_no_volume_is_no_lack_of_room(
+    minimal: Body,
+    in_cluster: Read,
+    setting: ClusterSetting,
+    as_observed: Observe,
+    message: str,
+    reason: str,
+    what_to_do: str,
+) -> None:
+    minimal["spec"]["model"]["source"] = {"pvc": {"claimName": "weights"}}
+    model = in_cluster(minimal)
+    waits = pod("engine", **unschedulable(f"0/1 nodes are available: {message}"))
+    observed = with_pods(starting(as_observed(desired(model, setting, {}))), waits)
+    found = {each.type: each for each in conditions(view(model, observed, {}))}
+    for kind in ("Ready", "SourceReady", "EngineAvailable", "Progressing"):
+        assert (found[kind].status, found[kind].reason) == ("False", reason)
+        assert "What to do:" in found[kind].message
+        assert what_to_do in found[kind].message
+    assert not observed.pods[0].waits_for_room
+
+
+def test_a_claim_of_something_else_that_is_missing_is_not_the_source(
+    minimal: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    minimal["spec"]["model"]["source"] = {"pvc": {"claimName": "weights"}}
+    model = in_cluster(minimal)
+    waits = pod("engine", **unschedulable('0/1 nodes are available: persistentvolumeclaim "other" not found.'))
+    observed = with_pods(starting(as_observed(desired(model, setting, {}))), waits)
+    found = said(view(model, observed, {}))
+    assert found["SourceReady"] == ("True", "Mounted")
+    assert found["EngineAvailable"] == ("False", "VolumeNotFound")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu.",
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't find available persistent volumes to bind.",
+        "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. not found",
+    ],
+)
+def test_what_waits_for_a_node_waits_for_room(serving: View, message: str) -> None:
+    observed = with_pods(starting(serving.observed), pod("engine", **unschedulable(message)))
+    assert said(view(serving.model, observed, {}))["EngineAvailable"] == ("False", "NoCapacity")
+    assert observed.pods[0].waits_for_room
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [

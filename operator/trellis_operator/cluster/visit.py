@@ -120,7 +120,7 @@ class Visitor:
         free, waits = None, False
         if rollout.needs_capacity(model, each, seen):
             free = await self.capacity.free(model)
-            waits = any(pod.unschedulable for pod in observed.pods_of(names.ENGINE))
+            waits = any(pod.waits_for_room for pod in observed.pods_of(names.ENGINE))
         return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, free, waits)}}
 
     async def _is_current(self, key: Key, body: Object) -> bool:

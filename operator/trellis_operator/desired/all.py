@@ -27,7 +27,7 @@ def desired(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str
 
 def secret_names(model: EmbeddingModel) -> list[str]:
     """The Secrets whose contents matter: two at most."""
-    named = {model.gateway.api_keys_secret, download.secret_name(model) if names.is_downloaded(model) else None}
+    named = {model.gateway.api_keys_secret, download.secret_name(model)}
     return sorted(name for name in named if name)
 
 

@@ -1,9 +1,14 @@
-"""How many accelerators a new engine could have: those of nodes that it may run on, less those taken. Pure."""
+"""How many accelerators a new engine could have: those of nodes that it may run on, less those taken. Pure.
+
+A first guess: the scheduler knows more reasons against a node (processors, memory, other pods). What it says of a pod
+that is there weighs more, see `rollout`.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trellis_operator.desired.quantity import quantity
+from trellis_operator.plan import node_affinity
 from trellis_operator.spec import EmbeddingModel
 
 Object = dict[str, Any]
@@ -33,12 +38,14 @@ def _asked(pod: Object, resource: str) -> int:
 
 
 def _takes(node: Object, scheduling: Mapping[str, Any]) -> bool:
-    """Whether a node is ready, not cordoned, has the labels that are asked for, and no taint that is not tolerated."""
+    """Whether a node is ready, not cordoned, one that is asked for, and has no taint that is not tolerated."""
     spec, labels = node.get("spec", {}), node["metadata"].get("labels", {})
     conditions = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions", [])}
     if spec.get("unschedulable") or conditions.get("Ready") != "True":
         return False
     if any(labels.get(key) != value for key, value in scheduling.get("nodeSelector", {}).items()):
+        return False
+    if not node_affinity.allows(scheduling.get("affinity", {}), node):
         return False
     taints = [taint for taint in spec.get("taints", []) if taint["effect"] != "PreferNoSchedule"]
     return all(any(_tolerates(each, taint) for each in scheduling.get("tolerations", [])) for taint in taints)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trellis_operator.desired import names
+from trellis_operator.plan.volume_wait import VolumeWait, volume_wait
 
 Object = dict[str, Any]
 
@@ -53,6 +54,16 @@ class PodView:
     trouble: Trouble | None
     template_hash: str
     address: str = field(default="", compare=False)
+
+    @property
+    def volume_wait(self) -> VolumeWait | None:
+        """The volume that it finds no node for."""
+        return volume_wait(self.unschedulable)
+
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether it would find a node if there were more of them, or less on them."""
+        return bool(self.unschedulable) and self.volume_wait is None
 
 
 def pod_view(pod: Object) -> PodView:

@@ -5,7 +5,7 @@ from typing import Any
 from trellis_operator.desired import names
 from trellis_operator.plan.observed import is_settled, is_updated
 from trellis_operator.status.condition import FALSE, TRUE, Condition
-from trellis_operator.status.trouble import NO_CAPACITY, trouble
+from trellis_operator.status.trouble import NO_CAPACITY, VOLUME_NOT_FOUND, VOLUME_PENDING, trouble
 from trellis_operator.status.view import View, condition_of, count, is_true
 
 
@@ -34,6 +34,8 @@ def _stuck(view: View) -> Condition | None:
     if found and found[0] == NO_CAPACITY:
         hint = "It goes on by itself when there is room; engine.rollout.strategy inPlace needs none."
         return Condition("Progressing", FALSE, NO_CAPACITY, f"{found[1].rstrip('. ')}. {hint}")
+    if found and found[0] in (VOLUME_NOT_FOUND, VOLUME_PENDING):
+        return Condition("Progressing", FALSE, *found)
     late = [each for each in (view.engine, view.gateway) if _is_late(each)]
     if late:
         message = found[1] if found else condition_of(late[0], "Progressing").get("message", "")

@@ -1,9 +1,12 @@
-"""SourceReady: whether the weights are where pods read them."""
+"""SourceReady: whether the weights are where pods read them.
+
+Whether a claim that is not ours is there is told by pods that wait for it: the operator reads no claims of others.
+"""
 
 from trellis_operator.desired import names
 from trellis_operator.source import ImageSource, PvcSource
 from trellis_operator.status.condition import FALSE, TRUE, UNKNOWN, Condition
-from trellis_operator.status.trouble import fetch_trouble
+from trellis_operator.status.trouble import VOLUME_PENDING, fetch_trouble, mount_trouble
 from trellis_operator.status.view import View, condition_of, count, is_true
 
 TYPE = "SourceReady"
@@ -11,7 +14,11 @@ TYPE = "SourceReady"
 
 def source_ready(view: View) -> Condition:
     """Judge the source."""
-    if isinstance(view.model.model.source, PvcSource | ImageSource):
+    source = view.model.model.source
+    told = mount_trouble(view, source.claim) if isinstance(source, PvcSource) else None
+    if told:
+        return Condition(TYPE, FALSE, *told)
+    if isinstance(source, PvcSource | ImageSource):
         return Condition(TYPE, TRUE, "Mounted", "pods mount the model from its source")
     return _downloaded(view) if view.job_name else _fetched(view)
 
@@ -26,7 +33,7 @@ def _downloaded(view: View) -> Condition:
         reason, message = told or (failed.get("reason", "Failed"), failed.get("message", ""))
         return Condition(TYPE, FALSE, reason, f"{message.rstrip('. ')}. {_AGAIN}")
     if view.claim and view.claim.get("status", {}).get("phase") == "Pending" and not told:
-        return Condition(TYPE, FALSE, "VolumePending", _pending(view))
+        return Condition(TYPE, FALSE, VOLUME_PENDING, _pending(view))
     if told:
         return Condition(TYPE, FALSE, told[0], f"{told[1].rstrip('. ')}. This is tried again until the deadline.")
     return Condition(TYPE, FALSE, "Downloading", "the model is being downloaded")

@@ -3,10 +3,15 @@
 from trellis_operator.desired import names
 from trellis_operator.desired.fetch import FETCH
 from trellis_operator.plan.pod_view import PodView, Trouble
+from trellis_operator.plan.volume_wait import VolumeWait
+from trellis_operator.source import PvcSource
+from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.refusal import explained
 from trellis_operator.status.view import View, condition_of
 
 NO_CAPACITY = "NoCapacity"
+VOLUME_NOT_FOUND = "VolumeNotFound"
+VOLUME_PENDING = "VolumePending"
 _IMAGE = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 
 
@@ -29,13 +34,33 @@ def fetch_trouble(view: View) -> tuple[str, str] | None:
     return None
 
 
+def mount_trouble(view: View, claim: str) -> tuple[str, str] | None:
+    """Why pods cannot have the volume of a claim that the manifest names."""
+    for pod in view.observed.pods:
+        wait = pod.volume_wait
+        if wait and not pod.terminating and wait.claim in ("", claim):
+            return _without_volume(view.model, pod, wait)
+    return None
+
+
 def _unschedulable(view: View, pods: list[PodView]) -> tuple[str, str] | None:
     for pod in pods:
+        if pod.volume_wait:
+            return _without_volume(view.model, pod, pod.volume_wait)
         if pod.unschedulable:
             wanted = view.model.engine.accelerator if pod.component == names.ENGINE else None
             what = f"a free {wanted}" if wanted and wanted in pod.unschedulable else "a node that it fits on"
             return NO_CAPACITY, f"pod {pod.name} waits for {what}: {pod.unschedulable}"
     return None
+
+
+def _without_volume(model: EmbeddingModel, pod: PodView, wait: VolumeWait) -> tuple[str, str]:
+    said = f"pod {pod.name} waits for a volume: {pod.unschedulable.rstrip('. ')}. What to do:"
+    if not wait.found:
+        return VOLUME_NOT_FOUND, f"{said} make the claim {wait.claim} in this namespace, or name another one."
+    source = model.model.source
+    claim = source.claim if isinstance(source, PvcSource) else names.model_claim(model)
+    return VOLUME_PENDING, f"{said} see why the claim has no volume yet: kubectl describe pvc {claim}."
 
 
 def _of(pod: PodView, found: Trouble) -> tuple[str, str]:
