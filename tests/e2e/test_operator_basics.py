@@ -36,7 +36,7 @@ def test_all_conditions_are_there_at_once(kubectl: Kubectl, operator: OperatorPr
     status = until(lambda: kubectl.get("embeddingmodel", "m").get("status"), "there is a status")
     assert {each["type"] for each in status["conditions"]} == {
         *("Ready", "Accepted", "SourceReady", "EngineAvailable", "GraphsWarmed", "GatewayAvailable"),
-        *("Progressing", "Degraded"),
+        *("Autoscaled", "Progressing", "Degraded"),
     }
     assert status["observedGeneration"] == 1
 

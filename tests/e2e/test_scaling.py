@@ -127,7 +127,7 @@ def test_engines_follow_the_work_from_zero_and_back(
     assert all(map(is_ready, gateways.values()))
 
     with load(client, served, clients=1, pause_s=1.0):
-        assert ready_engines(kubectl) == 1
+        until(lambda: ready_engines(kubectl) == 1, "the cluster knows of the engine that has answered", 30)
         with load(client, served, clients=6):
             until(lambda: ready_engines(kubectl) == 2, "the work brings a second engine", 90)
         until(lambda: replicas(kubectl) == 1, "the work is over, and one engine does", 90)
