@@ -28,7 +28,7 @@ from bench.record import RESULTS, surroundings, table, write
 CORPUS = "Debian's descriptions, English"
 _FLEETS = (1, 10, 100, 1000)
 _CHECK_ENGINES = 4
-_CHECK = [0.5] * 60 + [1.4] * 20 + [0.5] * 60
+_CHECK = [0.5] * 30 + [1.4] * 15 + [0.5] * 30
 """Load of a fleet that is played both ways, as a part of what its engines do."""
 _NAMES = {
     "missed": "late or refused",
@@ -208,8 +208,8 @@ def _checked(check: dict[str, dict[str, float]]) -> str:
         [name, f"{run['missed']:.2%}", f"{run['p50_ms']:,.0f}", f"{run['p99_ms']:,.0f}"] for name, run in check.items()
     ]
     about = (
-        f"{_CHECK_ENGINES} engines that stay, at half of what they do for 60 s, at 1.4 times for 20 s, at half again "
-        "for 60 s: once request by request, once as the table above is made.\n\n"
+        f"{_CHECK_ENGINES} engines that stay, at half of what they do for 30 s, at 1.4 times for 15 s, at half again "
+        "for 30 s: once request by request, once as the table above is made.\n\n"
     )
     return about + table(["played by", "late or refused", "p50 ms", "p99 ms"], rows)
 

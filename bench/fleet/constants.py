@@ -77,9 +77,9 @@ class Edges:
     """
 
     slice_bytes: int = 29_775
-    look_cpu_us: float = 605.0
+    look_cpu_us: float = 621.0
     look_each_s: float = 2.0
-    connection_kib: float = 69.0
+    connection_kib: float = 78.0
     choice_us: float = 0.36
-    request_cpu_us: float = 1710.0
-    text_cpu_us: float = 44.0
+    request_cpu_us: float = 1621.0
+    text_cpu_us: float = 45.0
