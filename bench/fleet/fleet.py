@@ -3,6 +3,7 @@
 Queues of all engines are one: the gateways' choice keeps them nearly equal, which `bench.simulate_autoscaling` checks.
 """
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -108,7 +109,7 @@ def latencies(played: Played, curve: Curve) -> tuple[NDArray[np.float64], NDArra
         Upper ends of the bins in seconds; the weights, one row a minute and one column a bin. What was refused is in
         none of them.
     """
-    minutes = played.load.size // 60
+    minutes = math.ceil(played.load.size / 60)
     weights = np.zeros((minutes, _BINS_S.size))
     served = (played.load - played.refused) / PERCENTILES.size
     for minute in range(minutes):
