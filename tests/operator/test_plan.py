@@ -192,7 +192,9 @@ def test_what_an_api_server_keeps_otherwise_is_applied_once(wanted: list[Body], 
     [body] = [each for each in wanted if (each["kind"], each["metadata"]["name"]) == target]
     assert plan(wanted, observed)
     left_alone = {target: fingerprint(body, seen)}
-    assert not plan(wanted, observed, left_alone)
+    kept = plan(wanted, observed, left_alone)
+    assert not kept
+    assert kept.left_alone == {target}
     seen["spec"]["ports"][0]["port"] = 9443
     assert plan(wanted, observed, left_alone), "another change is looked at anew"
 

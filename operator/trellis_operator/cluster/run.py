@@ -117,6 +117,7 @@ class Operator:
             store=store,
             models=models,
             setting=self._setting,
+            unseen=lambda: self._informers.away,
             capacity=Capacity(self._api),
             executor=Executor(self._api, store, self._metrics),
             events=Events(self._api, identity),

@@ -62,6 +62,9 @@ def degraded(view: View) -> Condition:
         return Condition(kind, TRUE, view.refusals[0].reason, view.refusals[0].message)
     if view.contested:
         return Condition(kind, TRUE, "ForeignWriter", view.contested[0])
+    if view.rewritten:
+        more = f" ({len(view.rewritten) - 1} more objects like it)" if len(view.rewritten) > 1 else ""
+        return Condition(kind, TRUE, "Rewritten", view.rewritten[0] + more)
     if view.model.suspended:
         return Condition(kind, FALSE, "Suspended", "spec.suspend is true")
     found = trouble(view, names.ENGINE) or trouble(view, names.GATEWAY)
