@@ -55,20 +55,13 @@ def left(kubectl: Kubectl, kinds: str) -> list[str]:
     return [f"{each['kind']} {each['metadata']['name']}" for each in children(kubectl, "m", kinds)]
 
 
-def test_no_object_has_a_finalizer_of_ours(
+def test_a_model_that_serves_is_deleted_in_the_foreground_with_all_of_it_since_no_object_has_a_finalizer_of_ours(
     kubectl: Kubectl, operator: OperatorProcess, model: Manifest, kinds: str
 ) -> None:
     make(kubectl, model, kinds)
     ours = [kubectl.get("embeddingmodel", "m"), *children(kubectl, "m", kinds.replace("pods,", ""))]
     assert not {name for each in ours for name in each["metadata"].get("finalizers", [])} - NOT_OURS
-
-
-@pytest.mark.parametrize("how", ["background", "foreground"])
-def test_a_model_that_serves_is_deleted_with_all_of_it(
-    kubectl: Kubectl, operator: OperatorProcess, model: Manifest, kinds: str, how: str
-) -> None:
-    make(kubectl, model, kinds)
-    kubectl.delete("embeddingmodel", "m", f"--cascade={how}")
+    kubectl.delete("embeddingmodel", "m", "--cascade=foreground")
     assert_gone(kubectl, kinds)
 
 
@@ -93,16 +86,18 @@ def test_a_model_is_deleted_while_the_operator_is_down_and_stays_so_when_it_come
     assert_gone(kubectl, kinds)
 
 
-def test_a_model_of_the_same_name_that_follows_at_once_is_made_anew(
+def test_a_model_that_serves_is_deleted_in_the_background_and_one_of_its_name_that_follows_at_once_is_made_anew(
     kubectl: Kubectl, operator: OperatorProcess, model: Manifest, kinds: str
 ) -> None:
     make(kubectl, model, kinds)
     before = kubectl.get("deployment", "m-engine")["metadata"]["uid"]
-    kubectl.delete("embeddingmodel", "m")
+    kubectl.delete("embeddingmodel", "m", "--cascade=background")
     until(lambda: kubectl.find("embeddingmodel", "m") is None, "the old one is gone")
     kubectl.apply(model)
     wait_settled(kubectl, "m", timeout_s=180)
     assert kubectl.get("deployment", "m-engine")["metadata"]["uid"] != before
+    kubectl.delete("embeddingmodel", "m", "--cascade=background")
+    assert_gone(kubectl, kinds)
 
 
 def test_a_namespace_is_deleted_with_its_models(
