@@ -1,5 +1,7 @@
 """A hub of models on a local port: a real HTTP server that answers as the Hugging Face hub does, and can misbehave.
 
+It is a package index as well, of the wheels that it was given.
+
 Large files are redirected to a second host name (`localhost`, where the hub itself is `127.0.0.1`), as the hub
 redirects to its CDN.
 
@@ -65,6 +67,7 @@ class HubServer:
         self.files: dict[str, dict[str, bytes]] = {}
         self.commits: dict[str, str] = {}
         self.gated: set[str] = set()
+        self.wheels: dict[str, bytes] = {}
         self.token = "hf_sesame"
         self.faults: list[Fault] = []
         self.asked: list[Asked] = []
@@ -130,6 +133,12 @@ class _Handler(BaseHTTPRequestHandler):
             hub.gated, hub.token = set(hub.files), said
         self._answer(204 if self.path in ("/faults", "/gate") else 404, b"", {})
 
+    def do_HEAD(self) -> None:
+        body = self.server_hub.wheels.get(self.path.removeprefix("/wheels/"))
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+
     def do_GET(self) -> None:
         hub, path = self.server_hub, unquote(urlsplit(self.path).path)
         if path == "/asked":
@@ -143,6 +152,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._info(path)
         elif path.startswith("/cdn/"):
             self._cdn(path, fault)
+        elif path.startswith("/simple/"):
+            self._project(path)
+        elif path.startswith("/wheels/"):
+            self._wheel(path, fault)
         else:
             self._resolve(path, fault)
 
@@ -182,6 +195,20 @@ class _Handler(BaseHTTPRequestHandler):
         bodies = self.server_hub.files.get(repo, {}).values()
         body = next((body for body in bodies if hashlib.sha256(body).hexdigest() == digest), None)
         self._answer(404, b"", {}) if body is None else self._file(body, digest, {}, fault)
+
+    def _project(self, path: str) -> None:
+        """The page of one project, with relative addresses, as many indexes have."""
+        name = path.removeprefix("/simple/").strip("/").replace("-", "_")
+        wheels = {wheel: body for wheel, body in self.server_hub.wheels.items() if wheel.startswith(f"{name}-")}
+        links = [
+            f'<a href="../../wheels/{wheel}#sha256={hashlib.sha256(body).hexdigest()}">{wheel}</a>'
+            for wheel, body in wheels.items()
+        ]
+        self._answer(200 if links else 404, "".join(links).encode(), {"Content-Type": "text/html"})
+
+    def _wheel(self, path: str, fault: Fault | None) -> None:
+        body = self.server_hub.wheels.get(path.removeprefix("/wheels/"))
+        self._answer(404, b"", {}) if body is None else self._file(body, "wheel", {}, fault)
 
     def _may(self, repo: str, revision: str) -> bool:
         hub, token = self.server_hub, self.headers.get("Authorization", "").removeprefix("Bearer ")
