@@ -61,7 +61,7 @@ def _gateway() -> bytes:
 def _engine() -> bytes:
     metrics = EngineMetrics()
     card = ModelCard("bert", "float32", "cpu", "torch", 384, (), 256, 30522, "mean", True, "digest")
-    metrics.set_card("model", card)
+    metrics.set_card("model", card, "contents")
     return generate_latest(metrics.registry)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from trellis_operator.digest import model_digest
 from trellis_operator.engine_spec import Engine
 from trellis_operator.gateway_spec import Gateway
-from trellis_operator.source import Source, source_from
+from trellis_operator.source import Source, can_change, source_from
 
 RESTART_ANNOTATION = "trellis.dev/restart"
 """Whatever a person writes there: another text makes the pods anew, as this operator would make them."""
@@ -94,6 +94,11 @@ class EmbeddingModel:
     restart: str
     digest: str
     spec: Mapping[str, Any]
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether its engines are asked what they do and hold: of others it is known."""
+        return self.engine.with_graphs or can_change(self.model.source)
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> "EmbeddingModel":

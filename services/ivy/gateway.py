@@ -24,7 +24,7 @@ from ivy.life import Life
 from ivy.logs import AccessLog
 from ivy.metrics import Metrics
 from ivy.middleware import Around
-from ivy.model_files import facts_for, prompts_for
+from ivy.model_files import facts_for, prompts_for, texts_of
 from ivy.scoring.by_vectors import ByVectors
 from ivy.scoring.model import scoring_model_of
 from ivy.scoring.service import ScoringService
@@ -85,7 +85,7 @@ def build(config: Config) -> Gateway:
     statuses = {200, *(leaf.status for leaf in leaves())}
     metrics = Metrics(PATHS, sorted(statuses), exemplars=config.trace_endpoint is not None)
     metrics.tokenizes(pool.tokenizer.fallback)
-    engines = Engines(config, metrics)
+    engines = Engines(config, metrics, texts=texts_of(config.model))
     hold = Hold(config, engines, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()

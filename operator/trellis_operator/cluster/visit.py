@@ -114,14 +114,15 @@ class Visitor:
         return min(waits, default=None)
 
     async def _warmth(self, key: Key, model: EmbeddingModel, memory: Memory) -> tuple[Warmth, ...]:
-        """What engines tell of their warm-up, where they may have graphs; no event tells when it is further."""
-        if not model.engine.with_graphs:
-            memory.warming = False
+        """What engines tell of themselves, where it is not known; no event tells when a warm-up is further."""
+        memory.warming = False
+        if not model.is_asked:
             return ()
         pods = self.store.observed(key, model.uid).pods_of(names.ENGINE)
         told = await warmth_of(pods)
-        starting = any(not (pod.ready or pod.unschedulable or pod.trouble) for pod in pods)
-        memory.warming = starting or not all(each.done for each in told)
+        if model.engine.with_graphs:
+            starting = any(not (pod.ready or pod.unschedulable or pod.trouble) for pod in pods)
+            memory.warming = starting or not all(each.done for each in told)
         return told
 
     async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:

@@ -27,7 +27,7 @@ class View:
         scaler_lacks: a reason and what to do, where the model could only be autoscaled in part.
         contested: objects that someone else changes again and again, each as a sentence.
         rewritten: objects that came out of the API server otherwise than they were applied, each as a sentence.
-        warmth: what engines tell of their warm-up, those that do.
+        warmth: what engines tell of their warm-up and of what they hold, those that do.
     """
 
     model: EmbeddingModel

@@ -15,7 +15,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from ivy.client.card import Card
 from ivy.client.endpoint import Endpoint
 from ivy.client.member import Member
-from ivy.client.picking import ejection_s, pick, pinned, usable
+from ivy.client.picking import ejection_s, pick, pinned, set_aside, usable
 from ivy.client.retry_budget import RetryBudget
 from ivy.client.target import Target
 from ivy.config import Config
@@ -36,7 +36,10 @@ _log = logging.getLogger(__name__)
 class Engines:
     """Asks the engine that is least loaded, and once another one where that is worth it."""
 
-    def __init__(self, config: Config, metrics: Metrics, random: Random | None = None) -> None:
+    def __init__(self, config: Config, metrics: Metrics, random: Random | None = None, texts: str = "") -> None:
+        """`texts` names the files that this gateway reads; engines that read others are not asked."""
+        self._texts = texts
+        self._aside: set[str] = set()
         self._wanted = config.model_digest
         self._digest = config.model_digest
         self._slow_start_s = config.slow_start_s
@@ -170,5 +173,11 @@ class Engines:
         task.add_done_callback(self.leaving.discard)
 
     def _changed(self) -> None:
-        self._digest = pinned(self._wanted, self._digest, self.endpoints)
+        self._digest = pinned(self._wanted, self._digest, self.endpoints, self._texts)
+        aside = set_aside(self._digest, self.endpoints)
+        for address in aside - self._aside:
+            _log.warning(
+                "engine %s gets no calls: it holds another model or other files of it than %s", address, self._digest
+            )
+        self._aside = aside
         self._told()

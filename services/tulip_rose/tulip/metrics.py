@@ -25,7 +25,7 @@ _REASON_OF: dict[type[Exception], str] = {DeadlinePassed: "deadline", Cancelled:
 _TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096)
 _SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
-_CARD_LABELS = ("model", "model_digest", "architecture", "dtype", "device", "attention_backend")
+_CARD_LABELS = ("model", "model_digest", "contents", "architecture", "dtype", "device", "attention_backend")
 
 
 class Metrics:
@@ -43,10 +43,10 @@ class Metrics:
         self._graphs = GraphMetrics()
         self.registry.register(self._graphs)
 
-    def set_card(self, name: str, card: ModelCard) -> None:
-        """The model is loaded and served under this name."""
+    def set_card(self, name: str, card: ModelCard, contents: str) -> None:
+        """The model is loaded and served under this name, from files that `contents` names."""
         self._info.labels(
-            name, card.model_digest, card.architecture, card.dtype, card.device, card.attention_backend
+            name, card.model_digest, contents, card.architecture, card.dtype, card.device, card.attention_backend
         ).set(1)
 
     def watch_memory(self, memory: Memory) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence as Run
 from typing import cast
 
 import numpy as np
+from trellis_wire.contents import full_digest
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import Ids, PackingError, unpack_ids, unpack_types, unpack_unseen
 
@@ -19,7 +20,9 @@ MAX_PRIORITY = 999
 """The last level. Each has a line of its own, so that there must be an end to them."""
 
 
-def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, deadline: float) -> list[Sequence]:
+def sequences_of(
+    request: pb.EmbedRequest, card: ModelCard, arrival: float, deadline: float, contents: str = ""
+) -> list[Sequence]:
     """Read a request, with every check that the model's card allows.
 
     Args:
@@ -27,13 +30,15 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
         card: of the model served.
         arrival: `time.monotonic()` seconds.
         deadline: `time.monotonic()` seconds.
+        contents: of the model's folder; a request may name them after the digest.
 
     Raises:
         BadCall: names the field and the number that is wrong.
         WrongDigest: the request is meant for another model.
     """
-    if request.model_digest and request.model_digest != card.model_digest:
-        raise WrongDigest(f"this engine serves digest {card.model_digest}, the call is for {request.model_digest}")
+    full = full_digest(card.model_digest, contents)
+    if request.model_digest not in ("", card.model_digest, full):
+        raise WrongDigest(f"this engine serves digest {full}, the call is for {request.model_digest}")
     asked: list[Asked] = [request, *request.also]
     if request.priority > MAX_PRIORITY:
         raise BadCall(f"priority {request.priority} is not one of 0 to {MAX_PRIORITY}")
@@ -53,8 +58,13 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
     ]
 
 
-def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -> pb.EmbedResponse:
-    """Join the rows of settled sequences, all `Embedded`, in the order they were asked for."""
+def response_of(
+    sequences: Run[Sequence], card: ModelCard, queued_tokens: int, asked_digest: str = ""
+) -> pb.EmbedResponse:
+    """Join the rows of settled sequences, all `Embedded`, in the order they were asked for.
+
+    The answer has the digest in the words of the request, which `sequences_of` has checked.
+    """
     outcomes = [cast(Embedded, sequence.outcome) for sequence in sequences]
     steps = {outcome.step for outcome in outcomes}
     first, *also = [_rows_of(sequences, outcomes, want) for want in range(len(sequences[0].wants))]
@@ -68,7 +78,7 @@ def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -
         forward_ms=1000 * max(step.forward_s for step in steps),
         settle_ms=1000 * max(step.settle_s for step in steps),
         queued_tokens=queued_tokens,
-        model_digest=card.model_digest,
+        model_digest=asked_digest or card.model_digest,
         also=also,
     )
 

@@ -170,6 +170,7 @@ _ENGINES = (
     Case("TrellisDigestMismatch", "while a rollout goes on", _mismatches("0+1x3 3x600"), "12m"),
     Case("TrellisDigestMismatch", "now and then", _mismatches(every_minute([1, 0, 0, 0] * 15)), "50m", MODEL),
     Case("TrellisMixedDigests", "for hours", digests("b"), "65m", MODEL),
+    Case("TrellisMixedDigests", "for hours, of one digest", digests("a", "d"), "65m", MODEL),
     Case("TrellisMixedDigests", "one digest", digests("a"), "65m"),
     Case("TrellisMixedDigests", "a rollout", digests("b"), "45m"),
     Case("TrellisNonFiniteRows", "one row", _jump(_NOT_FINITE, 1, 30), "33m", POD),
