@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trellis_operator.desired.child import Object
 from trellis_operator.desired.deployment import TEMPLATE
-from trellis_operator.kinds import BY_NAME, DEPLOYMENT
+from trellis_operator.kinds import BY_NAME, DEPLOYMENT, JOB
 from trellis_operator.plan.drift import difference
 from trellis_operator.plan.observed import Observed, Ref, all_settled, ref
 
@@ -104,10 +104,18 @@ def _can_change(seen: Object) -> bool:
 
 def _deletes(wanted: Sequence[Object], observed: Observed, rolls: bool) -> Iterator[Action]:
     keep = {ref(each) for each in wanted}
-    templates = "".join(each["metadata"]["annotations"][TEMPLATE] for each in wanted if each["kind"] == DEPLOYMENT.name)
+    templates = _templates(wanted, observed)
     pods_change = rolls or not all_settled(observed)
     for target, seen in observed.children.items():
         kind, name = target
         needed = BY_NAME[kind].for_pods and (pods_change or json.dumps(name) in templates)
         if target not in keep and not needed and "deletionTimestamp" not in seen["metadata"]:
             yield Action(DELETE, target, "no longer asked for", {}, seen["metadata"]["uid"])
+
+
+def _templates(wanted: Sequence[Object], observed: Observed) -> str:
+    """The templates that pods may still be made of: those of Deployments, and of a download that has not ended."""
+    written = [each["metadata"]["annotations"][TEMPLATE] for each in wanted if each["kind"] == DEPLOYMENT.name]
+    jobs = [each for (kind, _), each in observed.children.items() if kind == JOB.name]
+    under_way = [each for each in jobs if not each.get("status", {}).get("succeeded")]
+    return "".join([*written, *(json.dumps(each["spec"]["template"]) for each in under_way)])
