@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trellis_operator.digest import model_digest
+from trellis_operator.digest import engine_digest, model_digest
 from trellis_operator.engine_spec import Engine
 from trellis_operator.gateway_spec import Gateway
 from trellis_operator.source import Source, can_change, source_from
@@ -73,6 +73,7 @@ class EmbeddingModel:
         max_unavailable: pods of each kind that a drain of nodes may take at once.
         restart: what a person wrote into the annotation that makes pods anew.
         digest: of everything that changes vectors.
+        engine_digest: of the part of it that engines see.
         spec: all of it, with its defaults.
     """
 
@@ -93,6 +94,7 @@ class EmbeddingModel:
     suspended: bool
     restart: str
     digest: str
+    engine_digest: str
     spec: Mapping[str, Any]
 
     @property
@@ -122,6 +124,7 @@ class EmbeddingModel:
             suspended=spec["suspend"],
             restart=(metadata.get("annotations") or {}).get(RESTART_ANNOTATION, ""),
             digest=model_digest(spec),
+            engine_digest=engine_digest(spec),
             spec=spec,
         )
 

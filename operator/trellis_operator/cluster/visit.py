@@ -79,7 +79,7 @@ class Visitor:
         model = memory.model(body)
         secrets = await read_secrets(self.api, key[0], secret_names(model))
         observed = self.store.observed(key, model.uid)
-        model = dataclasses.replace(model, digest=digest_in_force(model, observed))
+        model = dataclasses.replace(model, engine_digest=digest_in_force(model, observed))
         known = left_alone(memory.rewritten, time.monotonic())
         todo = plan(await self._wanted(model, observed, secrets.hashes), observed, known)
         memory.keep_rewritten(todo)

@@ -33,7 +33,7 @@ def told(view: View, before: Mapping[str, Any], digest: str) -> dict[str, str]:
     Args:
         view: what was seen; where no engine answers, what is known of this model stays.
         before: the status that is there.
-        digest: of the model that engines have now.
+        digest: of the model that is served now.
     """
     if not view.model.is_asked:
         return {}

@@ -51,7 +51,7 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
     """
     model = view.model
     warmed = warmed_graphs(view)
-    digest = _annotation(view.engine, DIGEST) or model.digest
+    digest = _annotation(view.gateway, DIGEST) or model.digest
     return {
         "observedGeneration": model.generation,
         "modelDigest": digest,
