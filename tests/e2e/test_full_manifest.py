@@ -34,7 +34,7 @@ OF_ANY = {
     "Deployment": 2,
     "PodDisruptionBudget": 2,
 }
-OF_FULL = OF_ANY | {"Job": 1, "PersistentVolumeClaim": 1, "ScaledObject": 1, "HTTPRoute": 1}
+OF_FULL = OF_ANY | {"ConfigMap": 2, "Job": 1, "PersistentVolumeClaim": 1, "ScaledObject": 1, "HTTPRoute": 1}
 
 
 @pytest.fixture(scope="module", autouse=True)
