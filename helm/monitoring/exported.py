@@ -54,6 +54,8 @@ def _family(program: str, metric: Metric) -> Family:
 def _gateway() -> bytes:
     metrics = GatewayMetrics(PATHS, sorted({200, *(leaf.status for leaf in leaves())}))
     metrics.discovery()
+    metrics.connected()
+    metrics.peers()
     metrics.endpoint_came(Endpoint("engine:50051"))
     return metrics.exposition()
 

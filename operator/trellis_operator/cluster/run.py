@@ -135,6 +135,7 @@ class Operator:
             pull_policy=config.image_pull_policy,
             image_volumes=config.image_volumes,
             prometheus_url=config.prometheus_url,
+            prometheus_authentication=config.prometheus_authentication,
             served=self._discovery.served,
         )
 

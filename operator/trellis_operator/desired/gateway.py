@@ -78,6 +78,7 @@ def _place(model: EmbeddingModel) -> GatewayPlace:
         drain_delay_s=model.engine.drain_delay_s,
         engines=(),
         engines_service=f"{model.namespace}/{names.engines_service(model)}",
+        gateways_service=f"{model.namespace}/{names.service(model)}",
         api_keys_file=_KEYS_FOLDER if model.gateway.api_keys_secret else None,
     )
 

@@ -49,7 +49,7 @@ class Engines:
         self._random = random or Random()  # noqa: S311 (spreads load, keeps no secret)
         self._clock: Callable[[], float] = time.monotonic
         self._members: dict[_Key, Member] = {}
-        self._told: Callable[[], None] = lambda: None
+        self._told: list[Callable[[], None]] = []
         self.is_told = False
         """Whether the set has been told at all: until then, that there is none means nothing."""
         self.leaving: set[asyncio.Task[None]] = set()
@@ -62,7 +62,7 @@ class Engines:
 
     def on_change(self, told: Callable[[], None]) -> None:
         """Let `told` be called whenever an engine may have become one that can be asked, or has ceased to be."""
-        self._told = told
+        self._told.append(told)
 
     def replace(self, targets: Collection[Target]) -> None:
         """Make `targets` the whole set, at once. Nothing new is sent to an engine that is not in it any more."""
@@ -76,6 +76,13 @@ class Engines:
             self._members[key].endpoint.stand(target.standing, self._clock())
         self.is_told = True
         self._changed()
+
+    def failing(self) -> frozenset[str]:
+        """Engines of the set that are known to take no work: each its instance, or its address where it has none."""
+        members = self._members.items()
+        return frozenset(
+            instance or address for (address, instance), each in members if each.endpoint.fails(self._digest)
+        )
 
     async def close(self) -> None:
         """Stop looking, and end every connection with whatever is still on it."""
@@ -162,7 +169,8 @@ class Engines:
 
     def _added(self, target: Target) -> Member:
         _log.info("engine %s is in the set", target.address)
-        endpoint = Endpoint(target.address, slow_start_s=self._slow_start_s, standing=target.standing)
+        slow_start_s = self._slow_start_s
+        endpoint = Endpoint(target.address, slow_start_s=slow_start_s, standing=target.standing, warm=target.warm)
         return Member(endpoint, self._metrics.endpoint_came(endpoint), self._clock, self._changed)
 
     def _remove(self, member: Member) -> None:
@@ -180,4 +188,5 @@ class Engines:
                 "engine %s gets no calls: it holds another model or other files of it than %s", address, self._digest
             )
         self._aside = aside
-        self._told()
+        for told in self._told:
+            told()

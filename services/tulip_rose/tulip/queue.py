@@ -31,6 +31,7 @@ class Queue:
         self._changed = threading.Condition(threading.Lock())
         self._closed: str | None = None
         metrics.watch_queue(
+            most=scheduler.max_queued_tokens,
             tokens=lambda: scheduler.queued_tokens,
             sequences=lambda: len(scheduler),
             in_flight=lambda: scheduler.in_flight_tokens,
