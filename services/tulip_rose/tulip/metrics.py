@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from trellis_wire.tracing.outcomes import OUTCOMES as SPAN_OUTCOMES
 
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.plan.memory import DEVICE_PARTS, RING, Memory
+from tulip_rose.rose.plan.memory import DEVICE_PARTS, PINNED_PARTS, Memory
 from tulip_rose.sequence import Embedded, Sequence, StepTimes
 from tulip_rose.tulip.capacity import Capacity
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
@@ -147,7 +147,7 @@ class Metrics:
             "warmup_seconds", "From the start of the process until it was ready, or so far"
         )
         planned = self._gauge("memory_planned_bytes", "Planned before the start, of an engine with graphs", "part")
-        self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, RING)}
+        self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, *PINNED_PARTS)}
         self._used = self._gauge("memory_used_bytes", "Taken of a GPU by this process, the driver's share left out")
         self._info = self._gauge("info", "The model served, in labels", *_CARD_LABELS)
 
