@@ -12,7 +12,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import Ids, PackingError, unpack_ids, unpack_types, unpack_unseen
 
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.sequence import Embedded, Sequence, Want
+from tulip_rose.sequence import Embedded, Output, Sequence, Want
 from tulip_rose.tulip.asked import WIRE_TYPES, Asked, check_answer_size, form_of, spans_of
 from tulip_rose.tulip.errors import BadCall, WrongDigest
 
@@ -67,7 +67,8 @@ def response_of(
     """
     outcomes = [cast(Embedded, sequence.outcome) for sequence in sequences]
     steps = {outcome.step for outcome in outcomes}
-    first, *also = [_rows_of(sequences, outcomes, want) for want in range(len(sequences[0].wants))]
+    outputs = [outcome.outputs for outcome in outcomes]
+    first, *also = [_rows_of(sequences, outputs, want) for want in range(len(sequences[0].wants))]
     return pb.EmbedResponse(
         rows=first.rows,
         dimensions=first.dimensions,
@@ -83,13 +84,13 @@ def response_of(
     )
 
 
-def _rows_of(sequences: Run[Sequence], outcomes: Run[Embedded], want: int) -> pb.OutputRows:
+def _rows_of(sequences: Run[Sequence], outputs: Run[tuple[Output, ...]], want: int) -> pb.OutputRows:
     form = sequences[0].wants[want].form
     return pb.OutputRows(
-        rows=b"".join([outcome.outputs[want].rows for outcome in outcomes]),
+        rows=b"".join([own[want].rows for own in outputs]),
         dimensions=form.dimensions,
         vector_type=WIRE_TYPES[form.vector_type],
-        failed_rows=_failed_rows(sequences, outcomes, want),
+        failed_rows=_failed_rows(sequences, outputs, want),
     )
 
 
@@ -116,11 +117,11 @@ def _bad_id(ids: Run[Ids], vocabulary_size: int) -> str:
     raise AssertionError("called with ids that are all right")
 
 
-def _failed_rows(sequences: Run[Sequence], outcomes: Run[Embedded], want: int) -> list[int]:
+def _failed_rows(sequences: Run[Sequence], outputs: Run[tuple[Output, ...]], want: int) -> list[int]:
     failed: list[int] = []
     first = 0
-    for sequence, outcome in zip(sequences, outcomes, strict=True):
-        if outcome.outputs[want].failed_rows:
-            failed += [first + row for row in outcome.outputs[want].failed_rows]
+    for sequence, own in zip(sequences, outputs, strict=True):
+        if own[want].failed_rows:
+            failed += [first + row for row in own[want].failed_rows]
         first += len(sequence.wants[want].spans)
     return failed
