@@ -19,6 +19,7 @@ from tulip_rose.rose.errors import LoadError
 
 HIDDEN = 32
 WEIGHTS, TRANSFORMER = "model.safetensors", "sentence_bert_config.json"
+OWN = "config_sentence_transformers.json"
 UP, KEYS = "encoder.layer.0.intermediate.dense.weight", "encoder.layer.1.attention.self.key.weight"
 WORDS = "embeddings.word_embeddings.weight"
 
@@ -166,6 +167,12 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
     ),
     "a module outside": (module(2, path="../2_Dense"), "modules.json", "path '../2_Dense' lies outside"),
     "a module without a type": (module(2, type=None), "modules.json", "a type"),
+    "a module in a new way": (module(2, scale=2), "modules.json", "scale is not known"),
+    "a module with arguments": (module(0, kwargs=["task"]), "modules.json", "kwargs ['task']"),
+    "a model in a new way": (keys(OWN, whiten=True), OWN, "whiten is not known"),
+    "fewer terms": (keys(OWN, max_active_dims=64), OWN, "max_active_dims 64"),
+    "terms that no module makes": (keys(OWN, model_type="SparseEncoder"), OWN, "model_type 'SparseEncoder'"),
+    "scores that no module makes": (keys(OWN, model_type="CrossEncoder"), OWN, "model_type 'CrossEncoder'"),
     "modules in another order": (swapped, "modules.json", "modules come as Transformer, Pooling"),
     "a length of a word": (keys(TRANSFORMER, max_seq_length="long"), TRANSFORMER, "max_seq_length 'long'"),
     "no length at all": (keys("tokenizer_config.json", model_max_length=0), "tokenizer_config.json", "length 0"),
