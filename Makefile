@@ -43,7 +43,9 @@ setup-run: $(VENV)/.run-ready ## make .venv with what serving needs, and no more
 run: setup-run ## serve MANIFEST (examples/minilm.yaml) on port 8080; more flags in ARGS
 	@exec $(BIN)/python -m trellis_operator local $(MANIFEST) $(ARGS)
 
-test: setup ## run all tests; those on a cluster bring one up (root), or use KUBECONFIG
+test: ## run all tests; those on a cluster bring one up (root), or use KUBECONFIG
+	@tests/needs
+	@$(MAKE) --no-print-directory setup
 	@$(CLUSTER) build
 	@$(CLUSTER) build keda
 	@PYTHON=$(BIN)/python tests/all $(ARGS)

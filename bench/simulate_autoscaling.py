@@ -21,7 +21,7 @@ from bench.fleet.fleet import Fleet, Played, latencies, percentile
 from bench.fleet.picture import Lines, draw
 from bench.fleet.scalers import Static
 from bench.fleet.scenario import SCENARIOS, Scenario, scenario
-from bench.fleet.strategy import DEFAULT_WAITING, SHORT_WAIT_S, STRATEGIES
+from bench.fleet.strategy import MANY_WAITING, STRATEGIES, WAIT_S
 from bench.lengths import recorded
 from bench.record import RESULTS, surroundings, table, write
 
@@ -239,7 +239,7 @@ def _rules(options: argparse.Namespace, constants: Constants) -> str:
         f"minute to minute. An engine serves {constants.start_s} s after it was wished for (assumed); what has begun "
         f"to start is paid for. A late answer takes more than {options.bound_ms:g} ms. Calls of an engine that dies "
         f"are asked again elsewhere at once.\n\nFormula: best capacity of an hour, rate over {constants.rate_s} s, and "
-        f"{DEFAULT_WAITING:,} waiting tokens an engine by default, or as many as it does in {SHORT_WAIT_S:g} s. HPA on "
+        f"waiting tokens an engine as many as it does in {WAIT_S:g} s by default, or {MANY_WAITING:,}. HPA on "
         f"CPU: ceil(engines x busy / {constants.utilization:g}) of the last {constants.scrape_s} s, where a pod asks "
         f"for as much CPU as its threads can use. Both: a decision each {constants.sync_s} s on metrics of the last "
         f"scrape, each {constants.scrape_s} s; a tolerance of 10 %; at most twice the engines, or 4 more, a step; "

@@ -3,6 +3,7 @@
 A heap of events in virtual time. Knows no autoscaler: its engines are a fixed number.
 """
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Run
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -13,6 +14,7 @@ import numpy as np
 from ivy.client.card import Card
 from ivy.client.endpoint import Endpoint
 from ivy.client.picking import pick
+from ivy.client.subset import Nearness, subset
 from tulip_rose.sequence import OutputForm, Sequence
 from tulip_rose.tulip.errors import QueueFull
 from tulip_rose.tulip.scheduler import Scheduler
@@ -32,6 +34,14 @@ def ready_endpoint(number: int) -> Endpoint:
     endpoint = Endpoint(str(number))
     endpoint.seen_ready(_CARD, _LONG_AGO)
     return endpoint
+
+
+def _views(engines: int, gateways: int, held: int) -> Iterator[list[int]]:
+    """The engines of each gateway, chosen as gateways do."""
+    every = [str(number) for number in range(engines)]
+    peers = [f"gateway {number}" for number in range(gateways)]
+    for peer in peers:
+        yield [int(name) for name in subset(Nearness(peer, peers), every, held, lambda _: False)]
 
 
 @dataclass(slots=True)
@@ -55,13 +65,23 @@ class Engine:
 class Cell:
     """Plays texts that come at random times, one a request."""
 
-    def __init__(self, engines: int, constants: Constants, counts: dict[int, int], random: Random) -> None:
-        """`counts` are texts by their length in tokens."""
+    def __init__(
+        self,
+        engines: int,
+        constants: Constants,
+        counts: dict[int, int],
+        random: Random,
+        gateways: int = GATEWAYS,
+        held: int | None = None,
+    ) -> None:
+        """`counts` are texts by their length in tokens; a gateway holds so many engines, None: all."""
         self.engines = [Engine(Scheduler(constants.batch_tokens, constants.queue_tokens)) for _ in range(engines)]
         self.latencies_s: list[float] = []
         """Of the answered, in the order of their answers."""
         self.refused = 0
-        self._views = [[ready_endpoint(number) for number in range(engines)] for _ in range(GATEWAYS)]
+        self._views = [
+            [ready_endpoint(number) for number in numbers] for numbers in _views(engines, gateways, held or engines)
+        ]
         self._constants, self._random = constants, random
         self._lengths, self._weights = list(counts), list(accumulate(counts.values()))
         self._events: list[tuple[float, int]] = []
@@ -94,7 +114,7 @@ class Cell:
 
     def _arrive(self, now: float) -> None:
         [length] = self._random.choices(self._lengths, cum_weights=self._weights)
-        view = self._views[self._random.randrange(GATEWAYS)]
+        view = self._views[self._random.randrange(len(self._views))]
         sequence = Sequence.whole(_IDS[:length], _FORM, arrival=now)
         first = pick(view, DIGEST, length, now, self._random)
         if not (first and self._sent(sequence, first, now)):

@@ -80,7 +80,7 @@ class ByNeed:
 
     def __init__(self, constants: Constants, targets: Targets) -> None:
         self._targets = targets
-        self._rate_s, self._scrape_s = constants.rate_s, constants.scrape_s
+        self._rate_s, self._scrape_s, self._queue = constants.rate_s, constants.scrape_s, constants.queue_tokens
         self._scrapes: deque[Scrape] = deque(maxlen=constants.rate_s // constants.scrape_s + 1)
         self._speeds: deque[float] = deque(maxlen=constants.capacity_s // constants.scrape_s)
         self._behaviour = Behaviour(constants)
@@ -96,7 +96,7 @@ class ByNeed:
             return current
         first, last = self._scrapes[0], self._scrapes[-1]
         rate = (last.taken - first.taken) / ((len(self._scrapes) - 1) * self._scrape_s)
-        needed = need(Demand(last.waiting, rate, max(self._speeds)), self._targets)
+        needed = need(Demand(last.waiting, rate, max(self._speeds), self._queue), self._targets)
         return self._behaviour.follow(replicas(needed, current, self._targets), current)
 
 

@@ -14,6 +14,10 @@ SLICE = 100
 CHANGES = 3
 """Of slices, for a pod that is replaced: the new one comes, the old one is on its way out, the old one is gone."""
 GATEWAYS = 100
+HELD = 300
+"""Engines that a gateway holds at most, by default."""
+MOST = 1000
+"""Engines of a model, as the API has it."""
 _ENGINE, _EDGES = Constants(), Edges()
 _LOADS = (
     (10, 92, 1),
@@ -49,14 +53,15 @@ def size(texts_per_second: float, tokens: float, texts: float) -> Size:
         texts: of a request, on average.
 
     Raises:
-        ValueError: looks at so many engines leave a gateway no time.
+        ValueError: one model cannot have so many engines.
     """
     rate = texts_per_second * tokens
     engines = max(1, math.ceil(rate / (_ENGINE.full_speed * _ENGINE.utilization)))
-    request_us = _EDGES.request_cpu_us + texts * _EDGES.text_cpu_us + engines * _EDGES.choice_us
-    left = _ENGINE.utilization - looks(engines)
-    if left <= 0:
-        raise ValueError(f"looks at {engines} engines leave a gateway of one core no time for requests")
+    if engines > MOST:
+        raise ValueError(f"one model has at most {MOST:,} engines, and this needs {engines:,}")
+    held = min(engines, HELD)
+    request_us = _EDGES.request_cpu_us + texts * _EDGES.text_cpu_us + held * _EDGES.choice_us
+    left = _ENGINE.utilization - looks(held)
     return Size(engines, max(1, math.ceil(texts_per_second / texts * request_us / 1e6 / left)))
 
 
@@ -111,6 +116,7 @@ def growth() -> str:
                 f"{engines * _EDGES.choice_us / 1000:,.2f}",
                 f"{looks(engines):.0%}",
                 f"{left(engines):.0%}",
+                f"{left(min(engines, HELD)):.0%}",
             ]
         )
     return table(
@@ -124,6 +130,7 @@ def growth() -> str:
             "ms a choice",
             "of a core for looks",
             "requests left",
+            f"with {HELD} held",
         ],
         rows,
     )

@@ -10,9 +10,10 @@ from bench.fleet.constants import Constants
 from bench.fleet.scalers import ByCpu, ByNeed, Scaler, Static
 from bench.fleet.scenario import Scenario
 
-DEFAULT_WAITING = 200_000
-"""`targetQueuedTokens` of a manifest that names none."""
-SHORT_WAIT_S = 2.0
+MANY_WAITING = 200_000
+"""Tokens: more than an engine's queue on a CPU holds."""
+WAIT_S = Targets(None, 1.0, 0, 1).wait_s
+"""Of work that may wait by default."""
 _ROOM = 2
 """The most engines, as a multiple of what the peak needs."""
 
@@ -35,14 +36,14 @@ def _needed(tokens_per_second: float, constants: Constants) -> int:
 
 
 def _by_default(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
-    return _by_need(scenario, DEFAULT_WAITING, peak)
+    return _by_need(scenario, None, peak)
 
 
-def _short_wait(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
-    return _by_need(scenario, SHORT_WAIT_S * scenario.constants.full_speed, peak)
+def _many_waiting(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
+    return _by_need(scenario, MANY_WAITING, peak)
 
 
-def _by_need(scenario: Scenario, waiting: float, peak: int) -> tuple[Scaler, int]:
+def _by_need(scenario: Scenario, waiting: float | None, peak: int) -> tuple[Scaler, int]:
     targets = _targets(scenario.constants, waiting, peak)
     return ByNeed(scenario.constants, targets), _needed(float(scenario.load[0]), scenario.constants)
 
@@ -52,7 +53,7 @@ def _by_cpu(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
     return ByCpu(scenario.constants, targets), _needed(float(scenario.load[0]), scenario.constants)
 
 
-def _targets(constants: Constants, waiting: float, peak: int) -> Targets:
+def _targets(constants: Constants, waiting: float | None, peak: int) -> Targets:
     return Targets(waiting, constants.utilization, min_replicas=1, max_replicas=_ROOM * peak)
 
 
@@ -67,7 +68,7 @@ def _for_mean(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
 
 STRATEGIES = (
     Strategy("formula, defaults", _by_default),
-    Strategy("formula, 2 s may wait", _short_wait),
+    Strategy("formula, 200,000 tokens may wait", _many_waiting),
     Strategy("static, for the peak", _for_peak),
     Strategy("static, for the mean", _for_mean),
     Strategy("HPA on CPU", _by_cpu),

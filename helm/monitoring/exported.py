@@ -54,6 +54,8 @@ def _family(program: str, metric: Metric) -> Family:
 def _gateway() -> bytes:
     metrics = GatewayMetrics(PATHS, sorted({200, *(leaf.status for leaf in leaves())}))
     metrics.discovery()
+    metrics.connected()
+    metrics.peers()
     metrics.endpoint_came(Endpoint("engine:50051"))
     return metrics.exposition()
 
@@ -61,7 +63,7 @@ def _gateway() -> bytes:
 def _engine() -> bytes:
     metrics = EngineMetrics()
     card = ModelCard("bert", "float32", "cpu", "torch", 384, (), 256, 30522, "mean", True, "digest")
-    metrics.set_card("model", card)
+    metrics.set_card("model", card, "contents")
     return generate_latest(metrics.registry)
 
 

@@ -52,11 +52,13 @@ class GatewayPlace(Place):
     Attributes:
         engines: HOST:PORT of each engine, where they are known by address.
         engines_service: NAMESPACE/NAME of the Service that has them, where a cluster knows them; else None.
+        gateways_service: the same of the gateways.
         api_keys_file: the accepted keys; None asks for no key.
     """
 
     engines: Sequence[str]
     engines_service: str | None
+    gateways_service: str | None
     api_keys_file: str | None
 
 
@@ -82,7 +84,7 @@ def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
     return [
         *("-m", "ivy", "serve"),
         *names,
-        *_engines(place),
+        *_engines(model, place),
         *_hold(model, place),
         *("--retry-budget-percent", str(model.gateway.retry_budget_percent)),
         *("--slow-start-seconds", str(model.gateway.slow_start_s)),
@@ -93,10 +95,14 @@ def gateway_command(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
     ]
 
 
-def _engines(place: GatewayPlace) -> list[str]:
-    if place.engines_service is not None:
-        return ["--engines-service", place.engines_service]
-    return ["--engines", ",".join(place.engines)]
+def _engines(model: EmbeddingModel, place: GatewayPlace) -> list[str]:
+    if place.engines_service is None:
+        return ["--engines", ",".join(place.engines)]
+    return [
+        *("--engines-service", place.engines_service),
+        *_given("--gateways-service", place.gateways_service),
+        *("--max-engines", str(model.gateway.max_engines)),
+    ]
 
 
 def _hold(model: EmbeddingModel, place: GatewayPlace) -> list[str]:

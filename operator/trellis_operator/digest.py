@@ -1,10 +1,23 @@
-"""The model digest: one name for everything that changes vectors. Pure."""
+"""Digests: one name for everything that changes vectors, and one for the part of it that engines see. Pure."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+_FOR_GATEWAYS = frozenset({"documentWindows", "lateChunking", "truncation", "prompts", "defaultPrompt"})
+"""Fields of `spec.embedding` that say which ids a text becomes: engines are given ids, and leave them unread."""
+
+
+def engine_part(embedding: Mapping[str, Any]) -> dict[str, Any]:
+    """`spec.embedding` without what engines do not read."""
+    return {name: value for name, value in embedding.items() if name not in _FOR_GATEWAYS}
+
+
+def engine_digest(spec: Mapping[str, Any]) -> str:
+    """As `model_digest`, of what makes rows of ids: what gateways and their engines must agree on."""
+    return model_digest({**spec, "embedding": engine_part(spec.get("embedding", {}))})
 
 
 def model_digest(spec: Mapping[str, Any]) -> str:

@@ -17,7 +17,8 @@ class Autoscaling:
     """How engines are scaled by the tokens that come and those that wait.
 
     Attributes:
-        target_queued_tokens: waiting tokens an engine.
+        target_queued_tokens: waiting tokens an engine; None: what it was measured to do in `target_wait_s`.
+        target_wait_s: of work that may wait for an engine.
         target_utilization: the part of its measured capacity that an engine should use, at most 1.
         rate_window_s: over which the rate of tokens is taken.
         prometheus_url: of the Prometheus that scrapes the model; None: the operator's.
@@ -26,7 +27,8 @@ class Autoscaling:
 
     min_replicas: int
     max_replicas: int
-    target_queued_tokens: int
+    target_queued_tokens: int | None
+    target_wait_s: int
     target_utilization: float
     rate_window_s: int
     prometheus_url: str | None
@@ -105,7 +107,8 @@ def _autoscaling(spec: Mapping[str, Any]) -> Autoscaling:
     return Autoscaling(
         min_replicas=spec["minReplicas"],
         max_replicas=spec["maxReplicas"],
-        target_queued_tokens=spec["targetQueuedTokens"],
+        target_queued_tokens=spec.get("targetQueuedTokens"),
+        target_wait_s=spec["targetWaitSeconds"],
         target_utilization=spec["targetUtilizationPercent"] / 100,
         rate_window_s=spec["rateWindowSeconds"],
         prometheus_url=spec.get("prometheusUrl"),

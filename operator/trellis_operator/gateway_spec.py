@@ -13,6 +13,7 @@ class Gateway:
         max_queued_tokens: tokens that wait before 429 is the answer; None leaves it to the gateway.
         hold_s: longest wait of a request while there is no engine, where engines are scaled from zero.
         max_held_tokens: that wait so.
+        max_engines: that a gateway is connected to at a time, of those that there are.
         slow_start_s: in which a new engine comes to its full share.
         api_keys_secret: name of the Secret with the accepted keys; None asks for no key.
         resources: requests and limits, as in a container.
@@ -24,6 +25,7 @@ class Gateway:
     hold_s: int
     max_held_tokens: int
     retry_budget_percent: int
+    max_engines: int
     slow_start_s: int
     api_keys_secret: str | None
     resources: Mapping[str, Any]
@@ -41,6 +43,7 @@ class Gateway:
             hold_s=spec["hold"]["timeoutSeconds"],
             max_held_tokens=spec["hold"]["maxTokens"],
             retry_budget_percent=spec["loadBalancing"]["retryBudgetPercent"],
+            max_engines=spec["loadBalancing"]["maxEngines"],
             slow_start_s=spec["loadBalancing"]["slowStartSeconds"],
             api_keys_secret=spec.get("apiKeysSecretRef", {}).get("name"),
             resources=spec.get("resources", {}),

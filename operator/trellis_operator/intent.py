@@ -13,6 +13,7 @@ from typing import Any
 
 from trellis_operator import crd, schema
 from trellis_operator.desired import names
+from trellis_operator.digest import engine_part
 from trellis_operator.spec import EmbeddingModel
 
 Intent = dict[str, Any]
@@ -25,8 +26,11 @@ def engine_intent(model: EmbeddingModel) -> Intent:
     """What engine pods depend on."""
     # Which requests are traced is the gateways' decision: engines do not roll for another share of them.
     tracing = {"tracing": {"endpoint": model.tracing.endpoint}} if model.tracing else {}
+    read = engine_part(model.embedding)
     return {
         **_common(model),
+        # Only where it is less: an operator that counted prompts among what engines read made the same of all others.
+        **({"read": names.short_hash(read)} if read != model.embedding else {}),
         **tracing,
         "engine": model.spec["engine"],
         "scheduling": names.short_hash(model.scheduling),
@@ -70,16 +74,29 @@ def same(before: str, now: Intent) -> bool:
     new = _normal(now)
     known = old.get("secrets", {})
     secrets = {name: digest or known.get(name) for name, digest in new.get("secrets", {}).items()}
-    return old == (new | {"secrets": secrets} if "secrets" in new else new)
+    return _agreed(old, new) == (new | {"secrets": secrets} if "secrets" in new else new)
 
 
 def same_vectors(before: str, now: Intent) -> bool:
     """Whether pods made for `before`, an annotation, turn texts into the vectors that are asked for now."""
     try:
-        old = _normal(json.loads(before))
-        return all(old[part] == _normal(now)[part] for part in ("model", "embedding"))
+        new = _normal(now)
+        old = _agreed(_normal(json.loads(before)), new)
+        return all(old[part] == new[part] for part in ("model", "embedding"))
     except (ValueError, TypeError, AttributeError, KeyError):
         return False
+
+
+def _agreed(old: Intent, new: Intent) -> Intent:
+    """`old`, with the words of `new` for `spec.embedding` where both ask the same of whom they are for.
+
+    `embedding` stands for all of it, `read` for what engines read of it, where that is less.
+    """
+    parts = ("embedding", "read")
+    if {old.get(part) for part in parts}.isdisjoint({new.get(part) for part in parts} - {None}):
+        return old
+    said = {part: new[part] for part in parts if part in new}
+    return {key: value for key, value in old.items() if key not in parts} | said
 
 
 def _common(model: EmbeddingModel) -> Intent:

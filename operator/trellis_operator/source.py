@@ -3,6 +3,7 @@
 Built from fields that a validator has accepted and defaulted. Never knows how a model is brought from there.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -88,6 +89,21 @@ MountedSource: TypeAlias = PvcSource | ImageSource
 """What a cluster mounts as it is."""
 
 Source: TypeAlias = FetchedSource | MountedSource
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def can_change(source: Source) -> bool:
+    """Whether the same words may mean other files tomorrow: then two pods may be given different ones."""
+    match source:
+        case HuggingFaceSource():
+            return not _COMMIT.fullmatch(source.revision or "")
+        case ImageSource():
+            return "@" not in source.reference
+        case PackageSource():
+            return False
+    return True
 
 
 def source_from(spec: Mapping[str, Any]) -> Source:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trellis_operator.digest import model_digest
+from trellis_operator.digest import engine_digest, model_digest
 from trellis_operator.engine_spec import Engine
 from trellis_operator.gateway_spec import Gateway
-from trellis_operator.source import Source, source_from
+from trellis_operator.source import Source, can_change, source_from
 
 RESTART_ANNOTATION = "trellis.dev/restart"
 """Whatever a person writes there: another text makes the pods anew, as this operator would make them."""
@@ -73,6 +73,7 @@ class EmbeddingModel:
         max_unavailable: pods of each kind that a drain of nodes may take at once.
         restart: what a person wrote into the annotation that makes pods anew.
         digest: of everything that changes vectors.
+        engine_digest: of the part of it that engines see.
         spec: all of it, with its defaults.
     """
 
@@ -93,7 +94,13 @@ class EmbeddingModel:
     suspended: bool
     restart: str
     digest: str
+    engine_digest: str
     spec: Mapping[str, Any]
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether its engines are asked what they do and hold: of others it is known."""
+        return self.engine.with_graphs or can_change(self.model.source)
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> "EmbeddingModel":
@@ -117,6 +124,7 @@ class EmbeddingModel:
             suspended=spec["suspend"],
             restart=(metadata.get("annotations") or {}).get(RESTART_ANNOTATION, ""),
             digest=model_digest(spec),
+            engine_digest=engine_digest(spec),
             spec=spec,
         )
 

@@ -1,6 +1,7 @@
 """The flags of `serve`, and from them a `Config`. Knows nothing that is slow to import."""
 
 import argparse
+import socket
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,15 @@ def config_of(arguments: argparse.Namespace) -> Config:
 def _engines(arguments: argparse.Namespace) -> dict[str, Any]:
     """Where the engines are: named one by one, or found through a cluster."""
     if arguments.engines is not None:
-        if arguments.api_server is not None:
-            raise ConfigError("--api-server is for --engines-service, and --engines needs none")
+        for flag, value in (("api-server", arguments.api_server), ("gateways-service", arguments.gateways_service)):
+            if value is not None:
+                raise ConfigError(f"--{flag} is for --engines-service, and --engines needs none")
         return {"engines": tuple(Address.parse(text, "--engines") for text in arguments.engines.split(","))}
+    gateways = arguments.gateways_service
     return {
         "engines_service": ServiceName.parse(arguments.engines_service, "--engines-service"),
+        "gateways_service": None if gateways is None else ServiceName.parse(gateways, "--gateways-service"),
+        "gateway_name": arguments.gateway_name or socket.gethostname(),
         "api_server": api_server(arguments.api_server, arguments.api_server_ca_file, arguments.api_server_token_file),
     }
 
@@ -95,6 +100,7 @@ def _add_network(serve: argparse.ArgumentParser) -> None:
         metavar="NAMESPACE/NAME",
         help="Service whose endpoints are the engines, read from the cluster as they come and go.",
     )
+    _add_many_engines(serve)
     _add_api_server(serve)
     _add(serve, "--listen", "Where HTTP is served; port 0 takes a free one.", metavar="HOST:PORT")
     serve.add_argument(
@@ -104,11 +110,32 @@ def _add_network(serve: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_many_engines(serve: argparse.ArgumentParser) -> None:
+    _add(
+        serve,
+        "--max-engines",
+        "Engines of --engines-service to be connected to; of more a part is chosen, another one by each gateway.",
+        metavar="N",
+        type=int,
+    )
+    serve.add_argument(
+        "--gateways-service",
+        metavar="NAMESPACE/NAME",
+        help="Service whose endpoints are the gateways of this model, so that together they choose every engine. "
+        "Default: each chooses for itself.",
+    )
+    serve.add_argument(
+        "--gateway-name",
+        metavar="NAME",
+        help="Name of this gateway's pod in --gateways-service. Default: the name of the host.",
+    )
+
+
 def _add_api_server(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--api-server",
         metavar="URL",
-        help="API server to read --engines-service from. Default: that of the cluster in which this runs as a pod.",
+        help="API server to read the Services from. Default: that of the cluster in which this runs as a pod.",
     )
     serve.add_argument(
         "--api-server-ca-file",

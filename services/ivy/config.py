@@ -87,8 +87,14 @@ class Config:
     """Where the engines listen; empty where `engines_service` says it."""
     engines_service: ServiceName | None = None
     """The Service whose endpoints are the engines."""
+    gateways_service: ServiceName | None = None
+    """The Service whose endpoints are the gateways of the same model, this one among them."""
+    gateway_name: str = ""
+    """Of this one's pod."""
+    max_engines: int = 300
+    """To be connected to at a time, of those of `engines_service`."""
     api_server: ApiServer | None = None
-    """Where the endpoints of `engines_service` are read."""
+    """Where the endpoints of `engines_service` and `gateways_service` are read."""
     listen: Address = Address("127.0.0.1", 8080)
     """Of HTTP."""
     embedding: EmbeddingRules = field(default_factory=EmbeddingRules)
@@ -135,6 +141,7 @@ class Config:
         for flag, count, least in (
             ("--max-queued-tokens", self.max_queued_tokens, 0),
             ("--max-held-tokens", self.max_held_tokens, 1),
+            ("--max-engines", self.max_engines, 1),
             ("--max-body-bytes", self.max_body_bytes, 1024),
             ("--max-inputs", self.max_inputs, 1),
             ("--chunk-tokens", self.chunk_tokens, 0),

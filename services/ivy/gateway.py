@@ -3,6 +3,7 @@
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,9 +12,11 @@ from aiohttp import web
 from ivy.admission import Admission
 from ivy.client.engines import Engines
 from ivy.client.fixed_set import FixedSet
+from ivy.client.nearby import Nearby
 from ivy.client.target import Target
 from ivy.cluster.api import SliceApi
 from ivy.cluster.follower import Follower
+from ivy.cluster.neighbourhood import Neighbourhood
 from ivy.config import Config
 from ivy.errors import leaves
 from ivy.hold import Hold
@@ -24,7 +27,7 @@ from ivy.life import Life
 from ivy.logs import AccessLog
 from ivy.metrics import Metrics
 from ivy.middleware import Around
-from ivy.model_files import facts_for, prompts_for
+from ivy.model_files import facts_for, prompts_for, texts_of
 from ivy.scoring.by_vectors import ByVectors
 from ivy.scoring.model import scoring_model_of
 from ivy.scoring.service import ScoringService
@@ -85,7 +88,7 @@ def build(config: Config) -> Gateway:
     statuses = {200, *(leaf.status for leaf in leaves())}
     metrics = Metrics(PATHS, sorted(statuses), exemplars=config.trace_endpoint is not None)
     metrics.tokenizes(pool.tokenizer.fallback)
-    engines = Engines(config, metrics)
+    engines = Engines(config, metrics, texts=texts_of(config.model))
     hold = Hold(config, engines, metrics)
     admission = Admission(BODIES_IN_FLIGHT * config.max_body_bytes, metrics, time.monotonic)
     life = Life()
@@ -118,4 +121,10 @@ def _traces(config: Config, metrics: Metrics) -> "Traces | None":
 def _discovery(config: Config, engines: Engines, metrics: Metrics) -> Discovery:
     if config.engines_service is None or config.api_server is None:
         return FixedSet([Target(str(address)) for address in config.engines], engines.replace)
-    return Follower(SliceApi(config.api_server, config.engines_service), engines.replace, metrics.discovery())
+    nearby = Nearby(config, engines, metrics.connected())
+    of_engines = Follower(SliceApi(config.api_server, config.engines_service), nearby.know, metrics.discovery())
+    of_gateways = None
+    if config.gateways_service is not None:
+        api = SliceApi(config.api_server, config.gateways_service)
+        of_gateways = partial(Follower, api, nearby.meet, metrics.peers())
+    return Neighbourhood(nearby, of_engines, of_gateways)

@@ -3,7 +3,7 @@
 Only engines come and go: their labels do so with them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -61,22 +61,26 @@ class EndpointCounters:
 
 
 class DiscoveryMetrics:
-    """How well the set of engines is known."""
+    """How well a set of engines, or of gateways, is known."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, prefix: str, known: str, whom: str) -> None:
+        """`known` names the gauge of what is known, `prefix` stands before the others, `whom` is for eyes."""
+
+        def named(name: str) -> str:
+            return _PREFIX + prefix + name
+
         restarts = Counter(
-            _PREFIX + "watch_restarts", "Watches of engines that ended or did not begin.", ["reason"], registry=registry
+            named("watch_restarts"), f"Watches of {whom} that ended or did not begin.", ["reason"], registry=registry
         )
         self.restarts = {reason: restarts.labels(reason) for reason in (*ENDS, *FAILURES)}
-        lists = Counter(_PREFIX + "relists", "Full lists of engines.", ["outcome"], registry=registry)
+        lists = Counter(named("relists"), f"Full lists of {whom}.", ["outcome"], registry=registry)
         self.lists = {outcome: lists.labels(outcome) for outcome in ("ok", "failed")}
         self.age = Gauge(
-            _PREFIX + "sync_age_seconds", "Since the API server last said something about engines.", registry=registry
+            named("sync_age_seconds"), f"Since the API server last said something about {whom}.", registry=registry
         )
-        known = Gauge(
-            _PREFIX + "endpoints", "Engines known, by what the cluster says of them.", ["state"], registry=registry
-        )
-        self.known = {state: known.labels(state) for state in ("ready", "not_ready", "terminating")}
+        text = f"{whom.capitalize()} known, by what the cluster says of them."
+        states = Gauge(_PREFIX + known, text, ["state"], registry=registry)
+        self.known = {state: states.labels(state) for state in ("ready", "not_ready", "terminating")}
 
 
 class Metrics:
@@ -173,7 +177,15 @@ class Metrics:
 
     def discovery(self) -> DiscoveryMetrics:
         """The families of a set of engines that is read from a cluster; there are none where nobody asks for them."""
-        return DiscoveryMetrics(self._registry)
+        return DiscoveryMetrics(self._registry, "", "endpoints", "engines")
+
+    def peers(self) -> DiscoveryMetrics:
+        """The families of the set of gateways, which is read where there are many engines."""
+        return DiscoveryMetrics(self._registry, "peer_", "peers", "gateways")
+
+    def connected(self) -> Callable[[float], None]:
+        """Takes how many of the known engines this gateway holds a connection to."""
+        return self._gauge("endpoints_connected", "Engines that a connection is held to.").set
 
     def exposition(self) -> bytes:
         """All families in Prometheus text."""

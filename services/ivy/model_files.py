@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trellis_wire.contents import texts_in
+
 from ivy.embedding import EmbeddingRules, prompts_of, read_json
 from ivy.errors import ConfigError
 from ivy.late_files import LateFile, read_late
@@ -32,6 +34,18 @@ class ModelFacts:
     """Whether the model is made to embed the chunks of a document together."""
     separator: str | None = None
     """The token that stands between two chunks."""
+
+
+def texts_of(folder: Path) -> str:
+    """A name for all that a gateway may read in a model's folder, as engines tell theirs.
+
+    Raises:
+        ConfigError: a file cannot be read.
+    """
+    try:
+        return texts_in(folder)
+    except OSError as error:
+        raise ConfigError(f"{error.filename}: {error.strerror}") from error
 
 
 def facts_for(folder: Path) -> ModelFacts:

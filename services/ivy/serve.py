@@ -9,6 +9,7 @@ from aiohttp import web
 from ivy.config import Config
 from ivy.errors import ConfigError
 from ivy.gateway import Gateway, build
+from ivy.memory import give_back
 
 BACKLOG = 1024
 LAST_BYTES_S = 2.0
@@ -25,6 +26,7 @@ async def serve(config: Config) -> None:
     """
     stopped = _signals()
     gateway = build(config)
+    give_back()
     # A handler is cancelled when its caller hangs up: then its calls to engines are cancelled too.
     runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None, shutdown_timeout=LAST_BYTES_S)
     try:

@@ -18,7 +18,7 @@ from bench.fleet.curve import LOADS, PERCENTILES, Curve, curve
 from bench.fleet.fleet import Fleet, latencies, percentile
 from bench.fleet.scalers import ByCpu, ByNeed, Scrape, Static
 from bench.fleet.scenario import Scenario, scenario
-from bench.fleet.sizing import growth, left, size, sizes
+from bench.fleet.sizing import HELD, growth, left, size, sizes
 from bench.record import RESULTS
 
 COUNTS = {20: 3, 100: 2, 500: 1}
@@ -203,7 +203,8 @@ def test_a_load_needs_engines_for_its_tokens_and_gateways_for_its_requests():
     assert packed.engines == one.engines
     assert packed.gateways < one.gateways
     assert 1 > left(300) > left(1000) > left(10_000) == 0
-    with pytest.raises(ValueError, match="no time"):
+    assert size(60_000, 92, 16).engines > HELD
+    with pytest.raises(ValueError, match="at most 1,000 engines"):
         size(200_000, 92, 1)
 
 

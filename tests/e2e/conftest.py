@@ -35,7 +35,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     report = yield
     used = getattr(item, "funcargs", {})
     # Tests that share a namespace have both in one fixture.
-    shared = vars(used["watched"]) if "watched" in used else {}
+    shared = next((vars(each) for each in used.values() if hasattr(each, "kubectl") and hasattr(each, "operator")), {})
     kubectl, operator = (used.get(name) or shared.get(name) for name in ("kubectl", "operator"))
     if report.failed and isinstance(kubectl, Kubectl):
         report.sections.append(("the namespace", dump(kubectl)))

@@ -3,11 +3,8 @@
 Each test installs into a namespace of its own that takes only `restricted` pods, under a name of its own.
 """
 
-import io
 import json
 import secrets
-import subprocess
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +19,7 @@ from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl
 from e2ekit.models import children, manifest, templates, wait_for, wait_settled
 from e2ekit.namespaces import make_namespace, remove_namespace
+from e2ekit.previous import previous_files, previous_operator
 from e2ekit.waiting import until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
@@ -30,13 +28,18 @@ CRD = "embeddingmodels.trellis.dev"
 
 @dataclass
 class Release:
-    """One installation of a chart, which looks after one namespace unless it is told otherwise."""
+    """One installation of a chart, which looks after one namespace unless it is told otherwise.
+
+    Attributes:
+        operator: an image in place of today's.
+    """
 
     name: str
     helm: Helm
     kubectl: Kubectl
     images: Images
     models: str
+    operator: str = ""
 
     @property
     def deployment(self) -> str:
@@ -54,6 +57,11 @@ class Release:
     def uninstall(self) -> str:
         return self.helm.run("uninstall", self.name, *self._where(), "--wait", "--ignore-not-found")
 
+    def image(self) -> str:
+        """Of the operator that runs."""
+        template = self.kubectl.get("deployment", self.deployment)["spec"]["template"]
+        return str(template["spec"]["containers"][0]["image"])
+
     def log(self) -> str:
         return self.kubectl.run("logs", f"deployment/{self.deployment}", "--all-pods", "--tail=-1")
 
@@ -67,7 +75,8 @@ class Release:
         )
 
     def _images(self) -> dict[str, Any]:
-        named = {"operator": self.images.operator, "engine": self.images.engine, "gateway": self.images.gateway}
+        operator = self.operator or self.images.operator
+        named = {"operator": operator, "engine": self.images.engine, "gateway": self.images.gateway}
         parts = {name: image.rpartition(":") for name, image in named.items()}
         return {name: {"repository": repository, "tag": tag} for name, (repository, _, tag) in parts.items()}
 
@@ -87,13 +96,18 @@ def release(cluster: Cluster, images: Images, kubectl: Kubectl) -> Iterator[Rele
 
 @pytest.fixture
 def previous_chart(tmp_path: Path) -> Path:
-    """The chart of the commit before this one."""
-    packed = subprocess.run(["git", "archive", "HEAD~1", "helm/trellis"], cwd=ROOT, capture_output=True, check=False)
-    if packed.returncode:
-        pytest.fail(f"the commit before this one is needed: {packed.stderr.decode().strip()}", pytrace=False)
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(tmp_path / "previous", filter="data")
-    return tmp_path / "previous" / "helm" / "trellis"
+    """The chart before the last change of operator, API and chart."""
+    for path, body in previous_files("helm/trellis").items():
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(body)
+    return tmp_path / "helm" / "trellis"
+
+
+@pytest.fixture(scope="module")
+def previous_image(cluster: Cluster, images: Images) -> str:
+    """The operator of that time."""
+    return previous_operator(cluster, images)
 
 
 def pods(kubectl: Kubectl, name: str) -> set[str]:
@@ -101,12 +115,12 @@ def pods(kubectl: Kubectl, name: str) -> set[str]:
     return {pod["metadata"]["uid"] for pod in children(kubectl, name, "pods")}
 
 
-def scale(kubectl: Kubectl, name: str, replicas: int) -> None:
-    """Ask for engines, and see that an operator listens."""
-    kubectl.run("scale", f"embeddingmodel/{name}", f"--replicas={replicas}")
-    until(
-        lambda: kubectl.get("deployment", f"{name}-engine")["spec"]["replicas"] == replicas, "the operator listens", 90
-    )
+def listens(kubectl: Kubectl, name: str, pods: int) -> None:
+    """Let a drain take so many pods at once, and see that an operator listens. No pod is made for that."""
+    kubectl.patch("embeddingmodel", name, {"spec": {"disruption": {"maxUnavailable": pods}}})
+    budgets = [f"{name}-engine", f"{name}-gateway"]
+    for each in budgets:
+        until(lambda each=each: kubectl.get("pdb", each)["spec"]["maxUnavailable"] == pods, "the operator listens", 90)
 
 
 @pytest.mark.parametrize("everywhere", [False, True], ids=["in named namespaces", "in all namespaces"])
@@ -126,20 +140,25 @@ def test_an_installed_operator_serves_the_example_with_the_rights_it_has(
 
 
 def test_an_upgrade_from_the_previous_commit_and_a_rollback_leave_models_alone(
-    release: Release, kubectl: Kubectl, previous_chart: Path
+    release: Release, kubectl: Kubectl, previous_chart: Path, previous_image: str
 ) -> None:
+    release.operator = previous_image
     release.install(previous_chart)
-    kubectl.apply(manifest())
+    kubectl.apply(manifest(embedding={"truncation": "end", "prompts": {"query": "query: "}}))
     wait_settled(kubectl, "m")
+    assert release.image() == previous_image
     before, running = templates(kubectl, "m"), pods(kubectl, "m")
+    release.operator = ""
     release.upgrade()
-    scale(kubectl, "m", 2)
-    assert templates(kubectl, "m") == before
-    release.rollback(1)
-    scale(kubectl, "m", 1)
-    assert templates(kubectl, "m") == before
+    assert release.image() == release.images.operator
+    listens(kubectl, "m", 2)
     wait_settled(kubectl, "m")
-    assert pods(kubectl, "m") & running
+    assert (templates(kubectl, "m"), pods(kubectl, "m")) == (before, running)
+    release.rollback(1)
+    assert release.image() == previous_image
+    listens(kubectl, "m", 3)
+    wait_settled(kubectl, "m")
+    assert (templates(kubectl, "m"), pods(kubectl, "m")) == (before, running)
 
 
 def test_models_outlive_the_chart_and_are_taken_over_by_the_next_one(
@@ -158,9 +177,10 @@ def test_models_outlive_the_chart_and_are_taken_over_by_the_next_one(
     assert len(client.embed(url, "m", ["hello"]).encoded) == 1
     assert pods(kubectl, "m") == running
     release.install()
-    scale(kubectl, "m", 2)
+    listens(kubectl, "m", 2)
+    wait_settled(kubectl, "m")
     assert templates(kubectl, "m") == before
-    assert running <= pods(kubectl, "m")
+    assert pods(kubectl, "m") == running
 
 
 def test_a_second_replica_takes_over_when_the_leader_goes(release: Release, kubectl: Kubectl) -> None:
@@ -171,7 +191,7 @@ def test_a_second_replica_takes_over_when_the_leader_goes(release: Release, kube
     wait_for(kubectl, "m", "Accepted", "True")
     release.kubectl.run("delete", "pod", leader, "--grace-period=0", "--force")
     until(lambda: _leader(release) not in ("", leader), "another one leads", 90)
-    scale(kubectl, "m", 2)
+    listens(kubectl, "m", 2)
 
 
 def _leader(release: Release) -> str:

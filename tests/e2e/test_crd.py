@@ -157,6 +157,8 @@ def test_absent_fields_get_their_defaults(kubectl: Kubectl) -> None:
     [
         ("storageClassName", "slow", "storageClassName cannot be changed, since no volume can"),
         ("accessMode", "ReadWriteOnce", "accessMode cannot be changed, since no volume can"),
+        ("size", "19Gi", "size can only grow, since no volume shrinks"),
+        ("size", 20, "size can only grow, since no volume shrinks"),
     ],
 )
 def test_what_no_volume_can_change_is_refused_later(kubectl: Kubectl, field: str, value: str, said: str) -> None:
@@ -169,6 +171,12 @@ def test_a_claim_can_be_taken_away_and_added_anew(kubectl: Kubectl) -> None:
     kubectl.apply(full())
     kubectl.apply(put(full(), "spec.cache", {}))
     kubectl.apply(put(full(), "spec.cache.persistentVolumeClaim.storageClassName", "slow"))
+
+
+@pytest.mark.parametrize("size", ["20480Mi", "30Gi", 20 * 2**30])
+def test_a_claim_may_grow_and_its_size_may_be_written_in_another_way(kubectl: Kubectl, size: object) -> None:
+    kubectl.apply(full())
+    kubectl.apply(put(full(), "spec.cache.persistentVolumeClaim.size", size))
 
 
 def test_the_scale_subresource_is_that_of_the_engines(kubectl: Kubectl) -> None:

@@ -1,5 +1,6 @@
 """Downloads that go wrong in every way: each is told in SourceReady, nothing wrong is served, and it goes on."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,11 @@ def partials(disk: Volume) -> list[Path]:
     return list(disk.folder.glob(".*/*.partial")) if disk.folder else []
 
 
+def revision(kubectl: Kubectl) -> str:
+    """What the status says of the weights."""
+    return str(kubectl.get("embeddingmodel", "m")["status"]["resolved"]["revision"])
+
+
 def test_a_model_is_downloaded_once_into_its_volume_and_served_from_there(
     kubectl: Kubectl, operator: OperatorProcess, hub: Hub, disk: Volume, client: Client
 ) -> None:
@@ -68,6 +74,7 @@ def test_a_model_without_a_volume_is_fetched_by_its_pods(kubectl: Kubectl, opera
     wait_settled(kubectl, "m", 200)
     assert condition(kubectl, "m", "SourceReady")[:2] == ("True", "Fetched")
     assert len(hub.asked(WEIGHTS)) == 1, "the gateway fetched weights"
+    until(lambda: re.fullmatch("[0-9a-f]{40}", revision(kubectl)), "main has become a commit")
 
 
 def test_a_download_whose_pod_is_killed_goes_on_where_it_was(

@@ -22,7 +22,8 @@ from e2ekit.kubectl import Kubectl, Manifest, RefusedError
 from e2ekit.models import ACCELERATOR, manifest, wait_settled
 from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.operator import OperatorProcess
-from e2ekit.pod_monitor import install_pod_monitors, jobs, remove_pod_monitors
+from e2ekit.optional_kinds import POD_MONITOR, optional_kinds
+from e2ekit.pod_monitor import jobs
 from e2ekit.policy import Peer, admits
 from e2ekit.prometheus import Prometheus, running
 from e2ekit.volumes import volume
@@ -74,8 +75,7 @@ def watched(cluster: Cluster, images: Images, crd: None, tmp_path_factory: pytes
     operator = OperatorProcess(cluster, images, kubectl.namespace, folder / "operator.log")
     with ExitStack() as stack:
         stack.callback(remove_namespace, kubectl)
-        stack.callback(remove_pod_monitors, kubectl)
-        install_pod_monitors(kubectl)
+        stack.enter_context(optional_kinds(kubectl, POD_MONITOR))
         client = Client(kubectl, images.gateway)
         hub = Hub(kubectl, client, images.operator)
         operator.flags = ("--resync-seconds", "5", "--no-leader-election", "--fetch-env", f"HF_ENDPOINT={hub.url}")

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from e2ekit.client import Client, Load
+from e2ekit.client import Client
 from e2ekit.cluster import Cluster
+from e2ekit.hub import Hub
 from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl, RefusedError
 from e2ekit.models import children, templates, wait_settled
 from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.operator import OperatorProcess
+from e2ekit.rolls import from_hub, roll
 from e2ekit.steady import (
     LEAST,
     MODEL,
@@ -230,22 +232,35 @@ def api_answers(kubectl: Kubectl) -> bool:
     return True
 
 
-def test_a_change_of_what_makes_vectors_mixes_no_two_kinds_of_them(
-    kubectl: Kubectl, client: Client, served: Served
+PROMPT = "represent this for a search: "
+CLS = '{"word_embedding_dimension": 384, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}'
+
+
+@pytest.fixture
+def hub(kubectl: Kubectl, client: Client, images: Images, operator: OperatorProcess) -> Hub:
+    """A hub with the model of the example, that the operator's fetches ask."""
+    hub = Hub(kubectl, client, images.operator)
+    until(hub.answers, "the hub serves")
+    operator.stop()
+    operator.flags += ("--fetch-env", f"HF_ENDPOINT={hub.url}")
+    operator.start()
+    return hub
+
+
+def test_a_change_of_what_makes_vectors_rolls_whom_it_concerns_and_mixes_no_two_kinds_of_them(
+    kubectl: Kubectl, client: Client, served: Served, hub: Hub
 ) -> None:
     kubectl.apply(served_model("other", replicas=1, pooling="cls"))
+    revision, commit = hub.commit(), hub.publish({"1_Pooling/config.json": CLS})
     wait_settled(kubectl, "other", timeout_s=180)
-    other = answers_of(client, kubectl, "other").vectors
+    second = answers_of(client, kubectl, "other").vectors
+    prompted = answers_of(client, kubectl, "other", PROMPT).vectors
     kubectl.delete("embeddingmodel", "other")
     until(lambda: not children(kubectl, "other", "pods"), "the other model is gone", 120)
-    with steady_load(client, served, second=other) as load:
-        for pooling, name in (("cls", "second"), (None, "first")):
-            kubectl.patch("embeddingmodel", MODEL, {"spec": {"embedding": {"pooling": pooling}}})
-            wait_settled(kubectl, MODEL, timeout_s=300)
-            vectors_are(load, name)
-
-
-def vectors_are(load: Load, name: str) -> None:
-    """Wait until answers have the vectors of this name."""
-    enough = load.counted().right.get(name, 0) + LEAST
-    until(lambda: load.counted().right.get(name, 0) >= enough, f"vectors are those called {name}")
+    prompts = {"prompts": {"query": PROMPT}, "defaultPrompt": "query"}
+    with steady_load(client, served, second=second, prompted=prompted) as load:
+        roll(kubectl, load, {"embedding": {"pooling": "cls"}}, "second", {"engine", "gateway"})
+        roll(kubectl, load, {"embedding": prompts}, "prompted", {"gateway"})
+        before = {"embedding": dict.fromkeys(("pooling", *prompts)), "engine": {"replicas": 1}}
+        roll(kubectl, load, before | {"model": from_hub(revision)}, "first", {"engine", "gateway"})
+        roll(kubectl, load, {"model": from_hub(commit)}, "second", {"engine", "gateway"})

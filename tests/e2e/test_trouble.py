@@ -1,10 +1,10 @@
-"""Condition 6, as far as CPUs go, and what a cluster refuses: trouble is told with its reason, what serves goes on."""
+"""What goes wrong in pods, and what a cluster refuses: trouble is told with its reason, and what serves goes on."""
 
 from collections.abc import Iterator
 
 import pytest
 from e2ekit.kubectl import Kubectl
-from e2ekit.models import children, condition, manifest, wait_for, wait_settled
+from e2ekit.models import condition, manifest, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
 from e2ekit.waiting import throughout, until
 
@@ -45,23 +45,6 @@ def test_an_image_that_does_not_exist_is_told(kubectl: Kubectl, operator: Operat
     kubectl.apply(manifest())
     message = wait_for(kubectl, "m", "EngineAvailable", "False", "ImagePull")
     assert "example.invalid/engine:1" in message
-
-
-def test_an_engine_is_not_ready_before_it_is_warm_and_is_not_killed_for_it(
-    kubectl: Kubectl, operator: OperatorProcess
-) -> None:
-    kubectl.apply(manifest())
-    until(lambda: children(kubectl, "m", "pods"), "there are pods")
-
-    def too_early() -> bool:
-        return (
-            condition(kubectl, "m", "Ready")[0] == "True" and condition(kubectl, "m", "GatewayAvailable")[0] != "True"
-        )
-
-    until(lambda: too_early() or condition(kubectl, "m", "Ready")[0] == "True", "it is ready")
-    assert not too_early()
-    pods = kubectl.all("pods", {"app.kubernetes.io/instance": "m"})
-    assert [each["restartCount"] for pod in pods for each in pod["status"]["containerStatuses"]] == [0, 0]
 
 
 @pytest.fixture

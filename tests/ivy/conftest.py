@@ -17,6 +17,7 @@ from aiohttp import web
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from ivy.config import Address, Config
 from ivy.gateway import Gateway, build
+from trellis_wire.contents import full_digest
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
 from trellis_wire.v1.packing import unpack_ids, unpack_spans
@@ -46,6 +47,8 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
     """Embeds at once, unless a test closes its gate or gives it an error to answer with."""
 
     digest: str = "sha256:one"
+    contents: str = ""
+    texts: str = ""
     max_batch_tokens: int = 4096
     max_queued_tokens: int = 65536
     port: int = 0
@@ -101,7 +104,7 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
             launch_ms=0.125,
             forward_ms=1.5,
             settle_ms=0.5,
-            model_digest=self.digest,
+            model_digest=full_digest(self.digest, self.contents),
             also=also,
         )
 
@@ -123,6 +126,8 @@ class FakeEngine(embedding_pb2_grpc.EmbeddingServicer):
         return pb.InfoResponse(
             model_name="fake",
             model_digest=self.digest,
+            contents=self.contents,
+            texts=self.texts,
             dimensions=DIMENSIONS,
             allowed_dimensions=[4],
             max_input_tokens=MAX_INPUT_TOKENS,

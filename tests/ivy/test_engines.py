@@ -107,6 +107,25 @@ async def test_engines_of_another_digest_are_not_used(serve, engines, until):
     assert len(engines[1].calls) == 20
 
 
+async def test_engines_that_hold_other_files_of_the_same_model_are_not_used(serve, engines, until, caplog):
+    engines[0].contents, engines[1].contents = "x", "y"
+    gateway = await serve(*engines, model_digest="sha256:one")
+    await until(lambda: all(each.ready for each in gateway.gateway.engines.endpoints))
+    for number in range(20):
+        assert (await gateway.embed(input=f"text {number}")).status == 200
+    used = [engine for engine in engines if engine.calls]
+    assert len(used) == 1
+    assert {call.model_digest for call in used[0].calls} == {f"sha256:one+{used[0].contents}"}
+    assert "gets no calls: it holds another model or other files of it" in caplog.text
+
+
+async def test_an_engine_with_the_files_of_another_tokenizer_makes_no_gateway_ready(serve, engine, until):
+    engine.contents, engine.texts = "x", "another tokenizer"
+    gateway = await serve(engine, model_digest="sha256:one", ready=False)
+    await until(lambda: any(each.ready for each in gateway.gateway.engines.endpoints))
+    assert (await gateway.embed(input="a")).status == 503
+
+
 async def test_a_wrong_digest_everywhere_is_503(serve, engine, until):
     gateway = await serve(engine, model_digest="sha256:other", ready=False)
     await until(lambda: any(each.ready for each in gateway.gateway.engines.endpoints))

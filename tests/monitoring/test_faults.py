@@ -38,7 +38,7 @@ def inbox(
     inbox = Inbox()
     fleet = Fleet(programs, starter, folder, minilm)
     with troubled(fleet) as gone, alertmanager(folder, webhook=inbox.url) as manager:
-        config = scrape_config(model(), fleet.targets, [])
+        config = scrape_config(model(), fleet.targets, fleet.others)
         config["rule_files"] = [str(fast_rules(folder, FACTOR))]
         config["alerting"] = {"alertmanagers": [manager.target]}
         with running(folder, config) as prometheus:
@@ -72,7 +72,7 @@ def test_a_real_fault_reaches_who_is_on_call(inbox: Inbox, label: str, alert: st
 def test_nothing_else_is_told_than_what_is_wrong(inbox: Inbox) -> None:
     for label, alerts in BY_PROCESSES.items():
         assert inbox.names(embedding_model=label) <= alerts | FOLLOWS.get(label, set()), label
-    assert {alert["labels"].get("embedding_model") for alert in inbox.alerts} <= set(BY_PROCESSES)
+    assert {alert["labels"].get("embedding_model", "") for alert in inbox.alerts} <= set(BY_PROCESSES)
 
 
 def test_what_is_told_names_the_model_and_the_page_to_open(inbox: Inbox) -> None:
@@ -80,6 +80,7 @@ def test_what_is_told_names_the_model_and_the_page_to_open(inbox: Inbox) -> None
         said = alert["annotations"]
         assert alert["labels"]["severity"] in {"page", "ticket"}
         assert (ROOT / said["runbook"]).is_file()
-        assert said["summary"].startswith("troubled/")
+        of_a_model = "embedding_model" in alert["labels"]
+        assert said["summary"].startswith("troubled/" if of_a_model else "The operator in troubled: ")
         assert "<no value>" not in str(said)
         assert "NaN" not in said["summary"]

@@ -16,6 +16,8 @@ from trellis_operator.scaling.promql import need_query
 WINDOW_S = 60
 STEP_S = 10
 TARGETS = Targets(waiting_tokens=1234567, utilization=0.7, min_replicas=0, max_replicas=9)
+MEASURED = Targets(None, utilization=0.7, min_replicas=0, max_replicas=9, wait_s=3, unmeasured_tokens=7000)
+"""Where no number is given: what may wait goes by what was measured."""
 OWN = 'namespace="s",embedding_model="m"'
 _STEPS = 60
 
@@ -32,10 +34,11 @@ def gateway(held: float = 0.0, pod: str = "g-0") -> Series:
     return of("gateway_held_tokens", pod, held)
 
 
-def engine(pod: str, queued: float, per_step: float, capacity: float) -> Series:
+def engine(pod: str, queued: float, per_step: float, capacity: float, room: float = 131_072.0) -> Series:
     """An engine as it is scraped, and a gateway that sees it."""
     return (
-        of("engine_queued_tokens", pod, queued)
+        of("engine_max_queued_tokens", pod, room)
+        | of("engine_queued_tokens", pod, queued)
         | of("engine_tokens_total", pod, f"0+{per_step!r}x{_STEPS}")
         | of("engine_capacity_tokens_per_second", pod, capacity)
         | of("engine_up", pod, 1.0)
@@ -61,9 +64,9 @@ def judge(folder: Path, series: Series, expression: str, expected: float) -> Non
     promtool("test", "rules", path)
 
 
-def is_near(value: float) -> str:
+def is_near(value: float, targets: Targets = TARGETS) -> str:
     """1 where the need is `value`, as far as floats tell."""
-    return f"abs(({asked()}) - {value!r}) <= bool {1e-9 * max(1.0, value)!r}"
+    return f"abs(({asked(targets=targets)}) - {value!r}) <= bool {1e-9 * max(1.0, value)!r}"
 
 
 CASES: dict[str, tuple[Series, Demand]] = {
@@ -106,6 +109,30 @@ def test_the_query_gives_the_need_of_the_formula(tmp_path: Path, name: str) -> N
     judge(tmp_path, series, is_near(need(demand, TARGETS)), 1)
 
 
+ROOM = 131_072
+BY_WORK: dict[str, tuple[Series, Demand]] = {
+    "nothing was measured, and there is no engine": (gateway(3000.0), Demand(3000, 0, 0)),
+    "an engine that nobody has used": (gateway() | engine("e-0", 21_000.0, 0.0, 0.0), Demand(21_000, 0, 0, ROOM)),
+    "seconds of what it does": (gateway() | engine("e-0", 90_000.0, 90.0, 10_000.0), Demand(90_000, 9, 10_000, ROOM)),
+    "half of a queue": (gateway() | engine("e-0", 90_000.0, 90.0, 1e6), Demand(90_000, 9, 1e6, ROOM)),
+    "two engines with queues of two sizes": (
+        gateway() | engine("e-0", 90_000.0, 90.0, 1e6) | engine("e-1", 90_000.0, 90.0, 1e6, 1000.0),
+        Demand(180_000, 18, 1e6, (ROOM + 1000) / 2),
+    ),
+    "a new engine that has not said how much may wait": (
+        gateway() | engine("e-0", 90_000.0, 90.0, 1e6) | engine("e-1", 0.0, 0.0, 0.0, 0.0),
+        Demand(90_000, 9, 1e6, ROOM),
+    ),
+    "the rate tells": (gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0), Demand(5, 9000, 10_000, ROOM)),
+}
+
+
+@pytest.mark.parametrize("name", BY_WORK)
+def test_the_query_gives_the_need_of_the_formula_where_no_number_is_given(tmp_path: Path, name: str) -> None:
+    series, demand = BY_WORK[name]
+    judge(tmp_path, series, is_near(need(demand, MEASURED), MEASURED), 1)
+
+
 def test_a_query_that_gives_another_number_is_seen(tmp_path: Path) -> None:
     series, demand = CASES["the rate tells"]
     with pytest.raises(AssertionError, match="FAILED"):
@@ -146,7 +173,7 @@ def test_what_is_not_seen_is_no_zero_and_gives_no_answer(tmp_path: Path, name: s
 
 @pytest.mark.processes
 def test_on_a_prometheus_that_scrapes_real_programs_the_query_gives_the_need(prometheus: Prometheus) -> None:
-    targets = Targets(waiting_tokens=100, utilization=0.5, min_replicas=1, max_replicas=9)
+    targets = Targets(waiting_tokens=None, utilization=0.5, min_replicas=1, max_replicas=9)
     own = f'{{namespace="{NAMESPACE}",embedding_model="{model().name}"}}'
 
     def value(expression: str, at: float) -> float | None:
@@ -165,10 +192,11 @@ def test_on_a_prometheus_that_scrapes_real_programs_the_query_gives_the_need(pro
             value(f"sum(trellis_gateway_held_tokens{own}) + sum(trellis_engine_queued_tokens{own})", at),
             value(f"sum(rate(trellis_engine_tokens_total{own}[{WINDOW_S}s]))", at),
             value(f"max_over_time(trellis_engine_capacity_tokens_per_second{own}[1h])", at),
+            value(f"trellis_engine_max_queued_tokens{own}", at),
         ]
-        waiting, rate, capacity = (part or 0.0 for part in parts)
-        found.append((needed or 0.0, Demand(waiting, rate, capacity)))
-        return bool(needed and capacity)
+        waiting, rate, capacity, room = (part or 0.0 for part in parts)
+        found.append((needed or 0.0, Demand(waiting, rate, capacity, room)))
+        return bool(needed and capacity and room)
 
     until(seen, "the load of the programs needs a part of an engine", 60)
     needed, demand = found[-1]

@@ -35,6 +35,7 @@ GATEWAY = GatewayPlace(
     drain_delay_s=10,
     engines=["a:1", "b:2"],
     engines_service=None,
+    gateways_service=None,
     api_keys_file="/keys",
 )
 SETTING = Setting(
@@ -80,8 +81,12 @@ def test_a_gateway_is_told_what_the_manifest_says_about_gateways(full: Body) -> 
 
 
 def test_a_gateway_in_a_cluster_finds_its_engines_by_their_service(full: Body) -> None:
-    command = gateway_command(model_of(full), dataclasses.replace(GATEWAY, engines=[], engines_service="search/qwen"))
+    place = dataclasses.replace(GATEWAY, engines=[], engines_service="search/qwen", gateways_service="search/all")
+    full["spec"]["gateway"]["loadBalancing"]["maxEngines"] = 40
+    command = gateway_command(model_of(full), place)
     assert command[command.index("--engines-service") + 1] == "search/qwen"
+    assert command[command.index("--gateways-service") + 1] == "search/all"
+    assert command[command.index("--max-engines") + 1] == "40"
     assert "--engines" not in command
 
 

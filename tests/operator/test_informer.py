@@ -30,9 +30,13 @@ class Server:
     version: int = 1
     lists: int = 0
     away: bool = False
+    refuses: int = 0
+    """So many watches whose connections it closes without a word."""
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
     watches: asyncio.Queue["asyncio.Queue[bytes | None]"] = field(default_factory=asyncio.Queue)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked.set()
         if self.away:
             return web.json_response({"reason": "ServiceUnavailable"}, status=503)
         if "watch" not in request.query:
@@ -40,6 +44,10 @@ class Server:
             return web.json_response(
                 {"metadata": {"resourceVersion": str(self.version)}, "items": list(self.items.values())}
             )
+        if self.refuses:
+            self.refuses -= 1
+            assert request.transport is not None
+            request.transport.abort()
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         response = web.StreamResponse()
         await response.prepare(request)
@@ -90,8 +98,14 @@ async def server() -> Server:
 
 
 @pytest.fixture
-async def seen(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[Seen]:
-    """An informer that runs, and what it knows."""
+def seen() -> Seen:
+    """What the informer knows."""
+    return Seen()
+
+
+@pytest.fixture(autouse=True)
+async def informer(server: Server, seen: Seen, request: pytest.FixtureRequest) -> AsyncIterator[Informer]:
+    """An informer that runs."""
     application = web.Application()
     application.router.add_get("/api/v1/configmaps", server.answer)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
@@ -100,11 +114,11 @@ async def seen(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[
     await site.start()
     port = runner.addresses[0][1]
     client = ApiClient(Configuration(host=f"http://127.0.0.1:{port}"))
-    seen, metrics = Seen(), Metrics()
+    metrics = Metrics()
     pace = getattr(request, "param", Pace(first_pause_s=0.01, last_pause_s=0.05))
     informer = Informer(Api(client, Fence.always_open(), metrics), CONFIG_MAP, None, seen, metrics, pace)
     running = asyncio.create_task(informer.run())
-    yield seen
+    yield informer
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await client.close()
@@ -149,7 +163,7 @@ async def test_a_watch_that_ends_goes_on_where_it_was_without_a_list(server: Ser
     assert server.lists == 1
 
 
-@pytest.mark.parametrize("seen", [Pace(silence_s=0.1, first_pause_s=0.01)], indirect=True)
+@pytest.mark.parametrize("informer", [Pace(silence_s=0.1, first_pause_s=0.01)], indirect=True)
 async def test_a_watch_that_says_nothing_is_left_for_another(server: Server, seen: Seen) -> None:
     await server.watch()
     watch = await server.watch()
@@ -157,12 +171,36 @@ async def test_a_watch_that_says_nothing_is_left_for_another(server: Server, see
     await seen.until({"a"})
 
 
-@pytest.mark.parametrize("seen", [Pace(relist_s=0.2, silence_s=0.1, first_pause_s=0.01)], indirect=True)
+@pytest.mark.parametrize("informer", [Pace(relist_s=0.2, silence_s=0.1, first_pause_s=0.01)], indirect=True)
 async def test_a_deletion_that_no_watch_ever_told_is_found(server: Server, seen: Seen) -> None:
     server.items["ghost"] = item("ghost")
     await seen.until({"ghost"})
     server.items.clear()
     await seen.until(set())
+
+
+async def test_what_a_server_does_not_tell_of_is_known_to_be_unseen_until_it_does_again(
+    server: Server, seen: Seen, informer: Informer
+) -> None:
+    watch = await server.watch()
+    assert not informer.away
+    server.away = True
+    await watch.put(None)
+    async with asyncio.timeout(10):
+        while not informer.away:
+            server.asked.clear()
+            await server.asked.wait()
+    server.away = False
+    await server.watch()
+    assert not informer.away
+
+
+async def test_a_watch_that_cannot_begin_ends_no_informer(server: Server, seen: Seen) -> None:
+    watch = await server.watch()
+    server.refuses = 3  # a client asks twice over a connection that it had
+    server.items = {"new": item("new")}
+    await watch.put(None)
+    await seen.until({"new"})
 
 
 async def test_a_server_that_is_away_is_waited_for_and_what_is_known_stays(server: Server, seen: Seen) -> None:

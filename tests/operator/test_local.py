@@ -12,8 +12,10 @@ import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +107,26 @@ def refused(*arguments: str, **options: Any) -> str:
     return errors[0]
 
 
-def embed(url: str, text: str) -> list[float]:
+def ask(url: str, texts: str | list[str]) -> list[dict[str, Any]]:
     request = urllib.request.Request(
-        url, json.dumps({"model": "all-minilm-l6-v2", "input": text}).encode(), {"content-type": "application/json"}
+        url, json.dumps({"model": "all-minilm-l6-v2", "input": texts}).encode(), {"content-type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        vector: list[float] = json.load(answer)["data"][0]["embedding"]
-        return vector
+    with urllib.request.urlopen(request, timeout=DEADLINE_S) as answer:
+        found: list[dict[str, Any]] = json.load(answer)["data"]
+        return found
+
+
+def embed(url: str, text: str) -> list[float]:
+    vector: list[float] = ask(url, text)[0]["embedding"]
+    return vector
+
+
+def in_flight(url: str) -> float:
+    with urllib.request.urlopen(urllib.parse.urljoin(url, "/metrics"), timeout=DEADLINE_S) as answer:
+        said = answer.read().decode()
+    found = re.search(r"^trellis_gateway_requests_in_flight (\S+)$", said, re.MULTILINE)
+    assert found, said
+    return float(found[1])
 
 
 def embeds(url: str) -> bool:
@@ -189,6 +204,20 @@ def test_a_signal_stops_the_gateway_and_then_the_engine_and_leaves_nothing(
     assert local.end(number) == 0
     assert not any(map(is_alive, pids))
     assert local.match(r"\] stopped$")
+
+
+def test_a_signal_that_a_parent_passes_on_once_more_still_finishes_what_was_accepted(local: Running) -> None:
+    url = local.until_ready()
+    texts = [f"{number} roses climb up a trellis of ivy and tulips " * 12 for number in range(60)]
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, url, texts)
+        local.until(lambda: in_flight(url) == 1)
+        # A signal that is still pending would take the next one with it.
+        local.process.send_signal(signal.SIGTERM)
+        local.until(lambda: local.match("stopping: "))
+        assert local.end(signal.SIGTERM) == 0
+        assert len(asked.result()) == len(texts)
+    assert not local.match("stopping at once")
 
 
 def test_a_killed_local_leaves_nothing(local: Running) -> None:

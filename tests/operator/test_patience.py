@@ -57,6 +57,26 @@ def test_a_fight_is_told_and_one_repair_is_none() -> None:
     assert patience.contested(10000) == []
 
 
+def test_who_else_writes_is_asked_for_once_it_is_a_fight_and_told() -> None:
+    patience = Patience()
+    asked = []
+    for now in range(5):
+        asked.append(patience.contests(action(), now))
+        patience.tried(action(), now, None, "kubectl-edit" if asked[-1] else "")
+    assert asked == [False, False, False, True, True]
+    assert not patience.contests(action(body=2), 5)
+    assert not patience.contests(action(), 10000)
+    [told] = patience.contested(5)
+    assert "Service m is changed by kubectl-edit again and again (spec.ports differs)" in told
+
+
+def test_what_is_refused_again_and_again_is_no_fight() -> None:
+    patience = Patience()
+    for now in range(9):
+        patience.tried(action(), now, refusal(TARGET, 403, "no"))
+    assert not patience.contests(action(), 9)
+
+
 def test_when_the_next_try_may_be_is_told() -> None:
     patience = Patience()
     assert patience.next_try(0) is None

@@ -18,6 +18,7 @@ from trellis_operator.spec import EmbeddingModel
 Body = dict[str, Any]
 Read = Callable[[Body], EmbeddingModel]
 Observe = Callable[[Iterable[Body]], Observed]
+INNER = "ingress.0.from.0.namespaceSelector"
 
 scalars = st.none() | st.booleans() | st.integers(-5, 5) | st.text("abc", max_size=3)
 values = st.recursive(
@@ -51,7 +52,16 @@ def test_what_others_added_is_no_difference(ours: Body, theirs: Body) -> None:
         ({"requests": {"memory": "1Gi"}}, {"requests": {"memory": "1G"}}, "requests.memory"),
         ({"replicas": 0}, {}, None),
         ({"emptyDir": {}}, {}, None),
-        ({"parentRefs": [{"name": "x"}]}, {"parentRefs": [{"name": "x", "group": "g"}]}, None),
+        (
+            {"parentRefs": [{"name": "x"}]},
+            {"parentRefs": [{"name": "x", "sectionName": "s"}]},
+            "parentRefs.0.sectionName",
+        ),
+        ({"selector": {"a": "b"}}, {"selector": {"a": "b", "c": "d"}}, "selector.c"),
+        ({"from": [{"namespaceSelector": {}}]}, {"from": [{}]}, None),
+        ({"ingress": [{"from": [{"namespaceSelector": {}}]}]}, {"ingress": [{"from": [{}]}]}, INNER),
+        ({"ingress": [{"from": [{}]}]}, {"ingress": [{"from": [{"namespaceSelector": {}}]}]}, INNER),
+        ({"subjects": [{"name": "x"}]}, {"subjects": [{"name": "x"}, {"name": "y"}]}, "subjects"),
         ({"parentRefs": [{"name": "x"}]}, {"parentRefs": [{"name": "x"}, {"name": "public"}]}, "parentRefs"),
         ({"hostnames": []}, {"hostnames": ["a.example"]}, "hostnames"),
         ({"hostnames": []}, {}, None),
@@ -168,12 +178,30 @@ def test_what_pods_read_stays_until_no_older_pod_is_left(
     before = desired(in_cluster(minimal), setting, {})
     minimal["spec"]["embedding"]["pooling"] = "cls"
     after = desired(in_cluster(minimal), setting, {})
-    [old] = [each for each in before if each["kind"] == "ConfigMap"]
-    rolling = as_observed([*after, old])
+    old = [each for each in before if each["kind"] == "ConfigMap"]
+    assert len(old) == 2
+    rolling = as_observed([*after, *old])
     rolling.children["Deployment", "all-minilm-l6-v2-engine"]["status"]["updatedReplicas"] = 0
     assert not plan(after, rolling)
-    [action] = plan(after, as_observed([*after, old])).actions
-    assert (action.verb, action.target[0]) == (DELETE, "ConfigMap")
+    actions = plan(after, as_observed([*after, *old])).actions
+    assert [(action.verb, action.target[1]) for action in actions] == [
+        (DELETE, each["metadata"]["name"]) for each in old
+    ]
+
+
+def test_what_a_download_reads_stays_until_it_has_ended(
+    full: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    before = desired(in_cluster(copy.deepcopy(full)), setting, {})
+    full["spec"]["embedding"]["pooling"] = "cls"
+    # Pods wait for the download: there is no Deployment yet.
+    after = [each for each in desired(in_cluster(full), setting, {}) if each["kind"] != "Deployment"]
+    [job] = [each for each in before if each["kind"] == "Job"]
+    [name] = [each["configMap"]["name"] for each in job["spec"]["template"]["spec"]["volumes"] if "configMap" in each]
+    observed = as_observed(each for each in before if each["kind"] != "Deployment")
+    assert ("ConfigMap", name) not in {each.target for each in plan(after, observed).actions}
+    observed.children["Job", job["metadata"]["name"]]["status"] = {"succeeded": 1}
+    assert (DELETE, ("ConfigMap", name)) in {(each.verb, each.target) for each in plan(after, observed).actions}
 
 
 def test_an_object_on_its_way_out_is_waited_for(wanted: list[Body], as_observed: Observe) -> None:
@@ -192,7 +220,9 @@ def test_what_an_api_server_keeps_otherwise_is_applied_once(wanted: list[Body], 
     [body] = [each for each in wanted if (each["kind"], each["metadata"]["name"]) == target]
     assert plan(wanted, observed)
     left_alone = {target: fingerprint(body, seen)}
-    assert not plan(wanted, observed, left_alone)
+    kept = plan(wanted, observed, left_alone)
+    assert not kept
+    assert kept.left_alone == {target}
     seen["spec"]["ports"][0]["port"] = 9443
     assert plan(wanted, observed, left_alone), "another change is looked at anew"
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from trellis_operator.desired.all import desired
 from trellis_operator.desired.setting import ClusterSetting
-from trellis_operator.plan.capacity import free_accelerators
+from trellis_operator.plan.capacity import Room, free_accelerators, room
 from trellis_operator.plan.observed import Observed
-from trellis_operator.plan.rollout import IN_PLACE, SURGE, needs_capacity, strategy
+from trellis_operator.plan.rollout import IN_PLACE, SURGE, in_place, rolls, strategy
 from trellis_operator.spec import EmbeddingModel
 
 Body = dict[str, Any]
@@ -38,14 +38,14 @@ def test_engines_surge_where_there_is_room_and_never_all_go_at_once_unless_asked
     engine |= {"rollout": {"strategy": asked}, "replicas": replicas}
     if not accelerated:
         del engine["accelerator"]
-    assert strategy(in_cluster(full), None, free) == chosen
+    assert strategy(in_cluster(full), None, None if free is None else Room(free, held=replicas)) == chosen
 
 
-@pytest.mark.parametrize(("waits", "chosen"), [(True, IN_PLACE), (False, SURGE)])
+@pytest.mark.parametrize(("waiting", "chosen"), [(1, IN_PLACE), (0, SURGE)])
 def test_an_engine_that_waits_for_a_node_tells_what_an_operator_may_not_look_up(
-    full: Body, in_cluster: Read, waits: bool, chosen: Body
+    full: Body, in_cluster: Read, waiting: int, chosen: Body
 ) -> None:
-    assert strategy(in_cluster(full), None, None, waits) == chosen
+    assert strategy(in_cluster(full), None, None, waiting) == chosen
 
 
 @pytest.mark.parametrize(("replicas", "chosen"), [(2, IN_PLACE), (1, SURGE)])
@@ -53,7 +53,7 @@ def test_an_engine_that_waits_for_a_node_is_believed_whatever_looks_free(
     full: Body, in_cluster: Read, replicas: int, chosen: Body
 ) -> None:
     full["spec"]["engine"]["replicas"] = replicas
-    assert strategy(in_cluster(full), None, 1, waits=True) == chosen
+    assert strategy(in_cluster(full), None, Room(1, held=replicas), waiting=1) == chosen
 
 
 def rolling_by(current: Body, updated: int) -> Body:
@@ -77,14 +77,67 @@ def rolling_by(current: Body, updated: int) -> Body:
 def test_what_was_chosen_when_a_rollout_began_stays_until_its_end_and_the_next_one_looks_again(
     full: Body, in_cluster: Read, seen: Body, free: int, chosen: Body
 ) -> None:
-    assert strategy(in_cluster(full), seen, free) == chosen
+    assert strategy(in_cluster(full), seen, Room(free, held=2)) == chosen
 
 
 def test_a_rollout_that_began_with_one_more_goes_on_in_place_once_that_one_waits(full: Body, in_cluster: Read) -> None:
     model = in_cluster(full)
-    told = strategy(model, rolling_by(SURGE, updated=1), 1, waits=True)
+    told = strategy(model, rolling_by(SURGE, updated=1), Room(1, held=2), waiting=1)
     assert told == IN_PLACE
-    assert strategy(model, rolling_by(told, updated=1), 1, waits=False) == IN_PLACE
+    assert strategy(model, rolling_by(told, updated=1), Room(1, held=2), waiting=0) == IN_PLACE
+
+
+@pytest.mark.parametrize(
+    ("replicas", "room", "waiting", "missing"),
+    [
+        (3, Room(0, held=2), 1, 2),
+        (3, Room(5, held=2), 1, 2),
+        (3, None, 1, 2),
+        (5, Room(0, held=2), 0, 4),
+        (2, Room(0, held=1), 1, 1),
+        (4, Room(0, held=1), 3, 3),
+        (3, Room(0, held=0), 3, 3),
+        (1, Room(0, held=0), 1, 1),
+    ],
+)
+def test_engines_that_have_no_room_count_as_missing_and_the_last_one_that_serves_is_never_taken(
+    full: Body, in_cluster: Read, replicas: int, room: Room | None, waiting: int, missing: int
+) -> None:
+    full["spec"]["engine"]["replicas"] = replicas
+    assert strategy(in_cluster(full), rolling_by(SURGE, updated=2), room, waiting) == in_place(missing)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "missing", "updated", "room", "waiting", "then"),
+    [
+        (3, 2, 1, Room(0, held=2), 1, 2),
+        (3, 2, 1, Room(0, held=1), 2, 2),
+        (3, 2, 1, Room(1, held=1), 2, 2),
+        (3, 1, 1, Room(0, held=2), 1, 2),
+        (3, 2, 1, Room(1, held=2), 0, 2),
+        (3, 2, 1, None, 2, 2),
+        (2, 3, 1, Room(0, held=2), 0, 1),
+        (3, 3, 1, Room(0, held=1), 2, 2),
+        (3, 1, 1, None, 2, 1),
+    ],
+)
+def test_how_many_may_be_missing_only_grows_during_a_rollout_and_not_by_one_that_is_being_replaced(
+    full: Body, in_cluster: Read, replicas: int, missing: int, updated: int, room: Room | None, waiting: int, then: int
+) -> None:
+    full["spec"]["engine"]["replicas"] = replicas
+    seen = rolling_by(in_place(missing), updated)
+    assert strategy(in_cluster(full), seen, room, waiting) == in_place(then)
+
+
+@pytest.mark.parametrize(("accelerated", "waiting", "missing"), [(True, 1, 2), (False, 1, 2), (False, 0, 1)])
+def test_a_person_who_asks_for_in_place_gets_it_for_engines_without_room_too(
+    full: Body, in_cluster: Read, accelerated: bool, waiting: int, missing: int
+) -> None:
+    engine = full["spec"]["engine"]
+    engine["rollout"] = {"strategy": "inPlace"}
+    if not accelerated:
+        del engine["accelerator"]
+    assert strategy(in_cluster(full), rolling_by(in_place(2), updated=2), None, waiting) == in_place(missing)
 
 
 def test_a_single_engine_is_never_taken_away_first_by_what_was_chosen_for_two(full: Body, in_cluster: Read) -> None:
@@ -105,16 +158,18 @@ def test_nobody_looks_for_accelerators_while_nothing_rolls(
     model = in_cluster(full)
     wanted = engine_of(desired(model, setting, {}))
     seen = engine_of(as_observed([wanted]).children.values())
-    assert not needs_capacity(model, wanted, None)
-    assert not needs_capacity(model, wanted, seen)
+    assert not rolls(model, wanted, None)
+    assert not rolls(model, wanted, seen)
     rolling = copy.deepcopy(seen)
     rolling["status"]["updatedReplicas"] = 0
-    assert needs_capacity(model, wanted, rolling)
+    assert rolls(model, wanted, rolling)
     unready = copy.deepcopy(seen)
     unready["status"]["readyReplicas"] = 0
-    assert not needs_capacity(model, wanted, unready)
+    assert not rolls(model, wanted, unready)
     wanted["spec"]["template"]["spec"]["containers"][0]["image"] = "e:2"
-    assert needs_capacity(model, wanted, seen)
+    assert rolls(model, wanted, seen)
+    full["spec"]["engine"]["rollout"] = {"strategy": "surge"}
+    assert not rolls(in_cluster(full), wanted, seen)
 
 
 def test_a_strategy_stays_where_nobody_looked(full: Body, in_cluster: Read) -> None:
@@ -161,6 +216,27 @@ def test_an_accelerator_is_free_where_an_engine_may_run_and_nobody_has_it(
     full: Body, in_cluster: Read, nodes: list[Body], pods: list[Body], free: int
 ) -> None:
     assert free_accelerators(in_cluster(full), nodes, pods) == free
+
+
+def engine_pod(phase: str = "Running", on: str = "a", instance: str = "qwen3-embed", namespace: str = "search") -> Body:
+    labels = {"app.kubernetes.io/instance": instance, "app.kubernetes.io/component": "engine"}
+    return pod(on, "1", phase) | {"metadata": {"namespace": namespace, "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("pods", "held"),
+    [
+        ([engine_pod(), engine_pod("Pending")], 2),
+        ([engine_pod("Failed"), engine_pod("Succeeded")], 0),
+        ([engine_pod(on="")], 0),
+        ([engine_pod(instance="another"), engine_pod(namespace="another")], 0),
+        ([pod("a", "1") | {"metadata": {"namespace": "search"}}], 0),
+    ],
+)
+def test_the_engines_of_a_model_that_are_on_nodes_are_counted_beside_what_is_free(
+    full: Body, in_cluster: Read, pods: list[Body], held: int
+) -> None:
+    assert room(in_cluster(full), [node("a", gpus="9")], pods).held == held
 
 
 def requiring(*terms: Body) -> Body:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from trellis_operator.desired.all import desired
 from trellis_operator.desired.scaler import scaler_lacks
-from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.desired.setting import Authentication, ClusterSetting
 from trellis_operator.intent import gateway_intent, same, written
 from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.plan import plan
-from trellis_operator.scaling.formula import Targets
+from trellis_operator.scaling.formula import UNMEASURED_ACCELERATED, UNMEASURED_ON_CPU, Targets
 from trellis_operator.scaling.promql import need_query
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.status import conditions
@@ -95,6 +95,40 @@ def test_a_model_may_name_a_prometheus_of_its_own(scaled: Body, in_cluster: Read
     for setting in (keda, none):
         [found] = scalers(desired(in_cluster(scaled), setting, {}))
         assert found["spec"]["triggers"][0]["metadata"]["serverAddress"] == "https://thanos:443/x"
+
+
+def test_without_a_number_what_may_wait_goes_by_what_engines_were_measured_to_do(
+    scaled: Body, in_cluster: Read, keda: ClusterSetting, setting: ClusterSetting
+) -> None:
+    del scaled["spec"]["engine"]["autoscaling"]["targetQueuedTokens"]
+    scaled["spec"]["engine"]["autoscaling"]["targetWaitSeconds"] = 7
+    for accelerator, unmeasured in ((None, UNMEASURED_ON_CPU), ({}, UNMEASURED_ACCELERATED)):
+        if accelerator is not None:
+            scaled["spec"]["engine"]["accelerator"] = accelerator
+        model = in_cluster(scaled)
+        [found] = scalers(desired(model, keda, {}))
+        asked = Targets(None, 0.8, 0, 4, wait_s=7, unmeasured_tokens=unmeasured)
+        assert found["spec"]["triggers"][0]["metadata"]["query"] == need_query("search", model.name, asked, 60)
+        # Who goes by waiting tokens alone knows no capacity.
+        [plain] = scalers(desired(model, setting, {}))
+        assert plain["spec"]["metrics"][0]["pods"]["target"]["averageValue"] == str(unmeasured)
+
+
+def test_keda_shows_the_operators_prometheus_who_it_is_and_nobody_elses(
+    scaled: Body, in_cluster: Read, keda: ClusterSetting
+) -> None:
+    who = Authentication("ClusterTriggerAuthentication", "prometheus", ("tls", "bearer"))
+    known = dataclasses.replace(keda, prometheus_authentication=who)
+    [found] = scalers(desired(in_cluster(scaled), known, {}))
+    [trigger] = found["spec"]["triggers"]
+    assert trigger["authenticationRef"] == {"kind": "ClusterTriggerAuthentication", "name": "prometheus"}
+    assert trigger["metadata"]["authModes"] == "tls,bearer"
+    scaled["spec"]["engine"]["autoscaling"]["prometheusUrl"] = "https://thanos:443/x"
+    for elsewhere in (known, dataclasses.replace(known, prometheus_url=None)):
+        [found] = scalers(desired(in_cluster(scaled), elsewhere, {}))
+        [trigger] = found["spec"]["triggers"]
+        assert "authenticationRef" not in trigger
+        assert "authModes" not in trigger["metadata"]
 
 
 @pytest.mark.parametrize(

@@ -318,6 +318,19 @@ def test_each_refusal_has_a_reason_and_says_what_to_do(code: int, message: str, 
     assert message in found.message
 
 
+@pytest.mark.parametrize("state", ["waiting", "terminated"])
+def test_a_container_that_a_webhook_puts_into_pods_is_told_from_our_own(serving: View, state: str) -> None:
+    detail = {"waiting": {"reason": "ErrImagePull"}, "terminated": {"exitCode": 1, "reason": "Error"}}
+    for name, ours in (("mesh", False), ("gateway", True)):
+        containers = [{"name": name, "ready": False, "state": {state: detail[state]}}]
+        unready = pod("gateway", containerStatuses=containers)
+        observed = with_pods(starting(serving.observed), unready)
+        message = next(
+            each.message for each in conditions(view(serving.model, observed, {})) if each.type == "Degraded"
+        )
+        assert ("What to do: ask who runs that webhook" in message) is not ours, message
+
+
 def test_a_name_that_someone_else_has_is_left_alone_and_told(serving: View) -> None:
     taken: Refusal = name_taken(("Service", "all-minilm-l6-v2"))
     found = said(view(serving.model, Observed(), {}, refusals=[taken]))

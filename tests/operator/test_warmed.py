@@ -145,11 +145,13 @@ def pod_at(address: str, name: str = "m-engine-a") -> PodView:
 async def test_an_engine_is_asked_how_far_its_warm_up_is(engine: tuple[Engine, int]) -> None:
     servicer, port = engine
     servicer.info = pb.InfoResponse(
+        contents="c0",
+        revision="main-1",
         warmup=pb.Warmup(stage="capturing", keys=40, captured=12, key="256x8"),
         graphs=pb.Graphs(failures=[pb.GraphFailure(key="64x2", why="no")]),
     )
     told = await warmth_of([pod_at("127.0.0.1")], port)
-    assert told == (Warmth("m-engine-a", "capturing", 40, 12, "256x8", True, (("64x2", "no"),)),)
+    assert told == (Warmth("m-engine-a", "capturing", 40, 12, "256x8", True, (("64x2", "no"),), "c0", "main-1"),)
 
 
 async def test_engines_that_have_no_address_or_do_not_answer_or_are_older_are_not_told_of(

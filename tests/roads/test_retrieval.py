@@ -4,7 +4,7 @@ Vectors of int8 are held against those of the reference made int8 by the same la
 vector before normalisation, so that what is compared is the engine and not the law, which moves Spearman by 0.003 in
 the reference too. In bfloat16 the weights themselves are rounded, which moves Spearman by 0.001 in the reference too:
 here it is held against the reference in float32 all the same, and against that in bfloat16. Of near ties it changes
-some, for better and for worse: the nDCG of so few queries may move by as much as chance makes of that.
+some, for better and for worse, which moves nDCG by less than is allowed.
 """
 
 import json
@@ -170,7 +170,7 @@ def test_finds_and_compares_as_well_in_bfloat16(case: Case, tell: Callable[..., 
     reference, rounded = case.task.quality(case.reference), case.task.quality(case.rounded())
     served = case.task.quality(case.served(tmp_path / "rules", "--dtype", "bfloat16")["float"])
     tell(case, reference=reference, rounded=rounded, served=served)
-    assert abs(served.ndcg - reference.ndcg) <= NEAR + served.chance(reference)
+    assert abs(served.ndcg - reference.ndcg) <= NEAR
     assert abs(served.spearman - rounded.spearman) <= NEAR
     assert abs(served.spearman - reference.spearman) <= NEAR
 

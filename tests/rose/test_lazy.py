@@ -40,7 +40,7 @@ def test_what_sequences_are_given_is_what_each_finds_by_itself(
     )
     parts = tuple(part_of(part.bounds.shape[0], part.form.dimensions, 5, ragged=ragged) for part in batch.parts)
     rows = Rows(parts, batch.places)
-    given = rows.outputs()
+    given = [rows.outputs_of(sequence) for sequence in range(len(wants))]
     assert [len(own) for own in given] == [len(own) for own in wants]
     for sequence, own in enumerate(given):
         for want, output in enumerate(own):

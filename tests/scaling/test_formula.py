@@ -51,14 +51,48 @@ def test_replicas_are_what_the_need_asks_for_within_bounds(
     assert replicas(needed, current, targets) == wanted
 
 
+CPU = Targets(waiting_tokens=None, utilization=0.5, min_replicas=1, max_replicas=8, wait_s=2, unmeasured_tokens=10_000)
+
+
+@pytest.mark.parametrize(
+    ("demand", "needed"),
+    [
+        (Demand(40_000, 0, 10_000, 131_072), 2.0),  # each does 20,000 in two seconds
+        (Demand(40_000, 0, 10_000), 2.0),
+        (Demand(40_000, 0, 0, 131_072), 4.0),  # nothing was measured
+        (Demand(40_000, 0, 10_000, 20_000), 4.0),  # no more than half of a queue may wait in it
+        (Demand(40_000, 25_000, 10_000, 131_072), 5.0),
+        (Demand(0, 0, 0, 0), 0.0),
+    ],
+)
+def test_where_no_number_is_given_as_much_may_wait_as_an_engine_does_in_some_seconds(
+    demand: Demand, needed: float
+) -> None:
+    assert need(demand, CPU) == pytest.approx(needed)
+
+
+@given(st.floats(1, 1e6), st.integers(1, 1000))
+def test_whatever_an_engine_can_do_full_queues_ask_for_more_engines_than_there_are(
+    capacity: float, engines: int
+) -> None:
+    full = Demand(131_072 * engines, 0, capacity, 131_072)
+    assert replicas(need(full, Targets(None, 0.7, 1, 10_000)), engines, Targets(None, 0.7, 1, 10_000)) > engines
+
+
 amounts = st.floats(0, 1e9, allow_nan=False)
-demands = st.builds(Demand, amounts, amounts, st.floats(0, 1e7).map(lambda speed: speed if speed > 1 else 0.0))
+demands = st.builds(
+    Demand,
+    amounts,
+    amounts,
+    st.floats(0, 1e7).map(lambda speed: speed if speed > 1 else 0.0),
+    st.sampled_from([0.0, 131_072.0]),
+)
 
 
 @st.composite
 def targets_of(draw: st.DrawFn) -> Targets:
     least, most = sorted((draw(st.integers(0, 1000)), draw(st.integers(1, 1000))))
-    return Targets(draw(st.floats(1, 1e9)), draw(st.floats(0.01, 1)), least, most)
+    return Targets(draw(st.none() | st.floats(1, 1e9)), draw(st.floats(0.01, 1)), least, most)
 
 
 @given(demands, targets_of(), st.integers(0, 1000))
@@ -68,10 +102,10 @@ def test_replicas_stay_within_their_bounds(demand: Demand, targets: Targets, cur
 
 @given(demands, demands, targets_of())
 def test_more_of_everything_never_needs_fewer(one: Demand, other: Demand, targets: Targets) -> None:
-    capacity = one.capacity_tokens_per_second
+    capacity, queue = one.capacity_tokens_per_second, one.queue_tokens
     less, more = sorted((one.waiting_tokens, other.waiting_tokens))
     slow, fast = sorted((one.tokens_per_second, other.tokens_per_second))
-    assert need(Demand(less, slow, capacity), targets) <= need(Demand(more, fast, capacity), targets)
+    assert need(Demand(less, slow, capacity, queue), targets) <= need(Demand(more, fast, capacity, queue), targets)
 
 
 @given(demands, targets_of(), st.integers(0, 1000))

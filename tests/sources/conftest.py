@@ -133,7 +133,7 @@ class Command:
         with log.open("wb") as sink:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "trellis_operator", "fetch", *arguments],
-                env={key: value for key, value in os.environ.items() if not key.startswith(("HF_", "AWS_"))}
+                env={key: value for key, value in os.environ.items() if not key.startswith(("HF_", "AWS_", "PIP_"))}
                 | environment,
                 stderr=sink,
                 stdout=subprocess.DEVNULL,

@@ -1,10 +1,13 @@
 """A hub of models on a local port: a real HTTP server that answers as the Hugging Face hub does, and can misbehave.
 
+It is a package index as well, of the wheels that it was given.
+
 Large files are redirected to a second host name (`localhost`, where the hub itself is `127.0.0.1`), as the hub
 redirects to its CDN.
 
 `python hub_server.py FOLDER --url URL --cdn-url URL` serves a folder as a repository. `POST /faults` with a list says
-what goes wrong from then on, `POST /gate` with a token lets only that token in, `GET /asked` says what it was asked.
+what goes wrong from then on, `POST /gate` with a token lets only that token in, `POST /publish` with texts by path adds
+them in another commit and answers with its name, `GET /asked` says what it was asked.
 """
 
 import argparse
@@ -59,12 +62,14 @@ class Asked:
 
 
 class HubServer:
-    """Repositories by name, each with one commit on `main`; knows which token may read the gated ones."""
+    """Repositories by name, each with commits, `main` the newest; knows which token may read the gated ones."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, url: str = "", cdn: str = "") -> None:
         self.files: dict[str, dict[str, bytes]] = {}
         self.commits: dict[str, str] = {}
+        self.history: dict[tuple[str, str], dict[str, bytes]] = {}
         self.gated: set[str] = set()
+        self.wheels: dict[str, bytes] = {}
         self.token = "hf_sesame"
         self.faults: list[Fault] = []
         self.asked: list[Asked] = []
@@ -86,7 +91,17 @@ class HubServer:
         for path, body in sorted(files.items()):
             digest.update(path.encode() + b"\0" + body)
         self.files[repo], self.commits[repo] = dict(files), digest.hexdigest()
+        self.history[repo, self.commits[repo]] = self.files[repo]
         return self.commits[repo]
+
+    def at(self, repo: str, revision: str) -> tuple[str, dict[str, bytes]]:
+        """The commit that a revision names, and its files.
+
+        Raises:
+            KeyError: there is none.
+        """
+        commit = self.commits[repo] if revision == "main" else revision
+        return commit, self.history[repo, commit]
 
     def requests_for(self, pattern: str) -> list[Asked]:
         """The requests whose path matches."""
@@ -128,7 +143,17 @@ class _Handler(BaseHTTPRequestHandler):
             hub.faults = [_told(fault) for fault in said]
         elif self.path == "/gate":
             hub.gated, hub.token = set(hub.files), said
+        elif self.path == "/publish":
+            [(repo, files)] = hub.files.items()
+            self._answer(200, hub.add(repo, files | {path: text.encode() for path, text in said.items()}).encode(), {})
+            return
         self._answer(204 if self.path in ("/faults", "/gate") else 404, b"", {})
+
+    def do_HEAD(self) -> None:
+        body = self.server_hub.wheels.get(self.path.removeprefix("/wheels/"))
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
 
     def do_GET(self) -> None:
         hub, path = self.server_hub, unquote(urlsplit(self.path).path)
@@ -143,6 +168,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._info(path)
         elif path.startswith("/cdn/"):
             self._cdn(path, fault)
+        elif path.startswith("/simple/"):
+            self._project(path)
+        elif path.startswith("/wheels/"):
+            self._wheel(path, fault)
         else:
             self._resolve(path, fault)
 
@@ -151,8 +180,9 @@ class _Handler(BaseHTTPRequestHandler):
         repo, revision = found.groups() if found else ("", "")
         if not self._may(repo, revision):
             return
-        siblings = [_sibling(name, body) for name, body in self.server_hub.files[repo].items()]
-        body = {"id": repo, "sha": self.server_hub.commits[repo], "siblings": siblings}
+        commit, files = self.server_hub.at(repo, revision)
+        siblings = [_sibling(name, body) for name, body in files.items()]
+        body = {"id": repo, "sha": commit, "siblings": siblings}
         self._answer(200, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
     def _resolve(self, path: str, fault: Fault | None) -> None:
@@ -160,8 +190,8 @@ class _Handler(BaseHTTPRequestHandler):
         repo, revision, name = found.groups() if found else ("", "", "")
         if not self._may(repo, revision):
             return
-        body = self.server_hub.files[repo].get(name)
-        commit = {"X-Repo-Commit": self.server_hub.commits[repo]}
+        sha, files = self.server_hub.at(repo, revision)
+        body, commit = files.get(name), {"X-Repo-Commit": sha}
         if body is None:
             self._answer(404, b"", {"X-Error-Code": "EntryNotFound"})
         elif name.endswith(LFS):
@@ -183,6 +213,20 @@ class _Handler(BaseHTTPRequestHandler):
         body = next((body for body in bodies if hashlib.sha256(body).hexdigest() == digest), None)
         self._answer(404, b"", {}) if body is None else self._file(body, digest, {}, fault)
 
+    def _project(self, path: str) -> None:
+        """The page of one project, with relative addresses, as many indexes have."""
+        name = path.removeprefix("/simple/").strip("/").replace("-", "_")
+        wheels = {wheel: body for wheel, body in self.server_hub.wheels.items() if wheel.startswith(f"{name}-")}
+        links = [
+            f'<a href="../../wheels/{wheel}#sha256={hashlib.sha256(body).hexdigest()}">{wheel}</a>'
+            for wheel, body in wheels.items()
+        ]
+        self._answer(200 if links else 404, "".join(links).encode(), {"Content-Type": "text/html"})
+
+    def _wheel(self, path: str, fault: Fault | None) -> None:
+        body = self.server_hub.wheels.get(path.removeprefix("/wheels/"))
+        self._answer(404, b"", {}) if body is None else self._file(body, "wheel", {}, fault)
+
     def _may(self, repo: str, revision: str) -> bool:
         hub, token = self.server_hub, self.headers.get("Authorization", "").removeprefix("Bearer ")
         if repo not in hub.files:  # the hub does not tell strangers which names exist
@@ -192,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(401, b"", {})
         elif repo in hub.gated and token != hub.token:
             self._answer(401, b"", {"X-Error-Code": "GatedRepo"})
-        elif revision not in ("main", hub.commits[repo]):
+        elif revision != "main" and (repo, revision) not in hub.history:
             self._answer(404, b"", {"X-Error-Code": "RevisionNotFound"})
         else:
             return True

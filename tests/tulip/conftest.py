@@ -181,15 +181,15 @@ def metric_families() -> Callable[[str], dict[str, object]]:
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Callable[..., contextlib.AbstractAsyncContextManager[Served]]:
-    """Serve an engine in this process; flags are fields of `Config`."""
+    """Serve an engine in this process, with `tmp_path` as its model's folder; flags are fields of `Config`."""
 
     @contextlib.asynccontextmanager
-    async def serve(engine: object = None, **fields: object) -> AsyncIterator[Served]:
+    async def serve(engine: object = None, warm: bool = False, **fields: object) -> AsyncIterator[Served]:
         config = Config(tmp_path, "toy", Address("127.0.0.1", 0), Address("127.0.0.1", 0), **fields)
         engine = engine or ToyEngine()
         process = Process(config)
         await process.listen()
-        await process.attach(engine)
+        await process.attach(process.warm(engine) if warm else engine)
         sizes = [("grpc.max_send_message_length", 1 << 27), ("grpc.max_receive_message_length", 1 << 27)]
         watching = asyncio.create_task(process.until_death())
         try:

@@ -182,13 +182,15 @@ def test_a_long_document_delays_the_rest_by_its_own_tokens_and_no_more() -> None
     scheduler = Scheduler(BUDGET, sum(tokens))
     documents = [sequence_of(each) for each in tokens]
     scheduler.submit(documents)
-    done, before = 0, 0
+    done, begun = 0, {}
     while batch := scheduler.take(0.0).batch:
-        for document in batch:
-            assert done <= before, "the device has worked on nothing but what stood before it"
-            before += document.tokens
+        begun |= {id(document): done for document in batch}
         done += sum(document.tokens for document in batch)
-    assert done == sum(tokens)
+    before = 0
+    for document in documents:
+        assert begun[id(document)] <= before, "the device has worked on nothing but what stood before it"
+        before += document.tokens
+    assert done == before == sum(tokens)
 
 
 def test_a_full_queue_takes_nothing_of_a_call_and_says_the_numbers() -> None:

@@ -1,12 +1,15 @@
 """Tulip over real gRPC, with a toy engine at ROSE's border."""
 
 import asyncio
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from trellis_wire.contents import read_contents
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import pack_spans, unpack_rows
 from tulip_rose.rose.card import ModelCard
@@ -187,6 +190,23 @@ async def test_info_tells_the_card_and_the_limits(serving) -> None:
         assert (info.max_batch_tokens, info.max_queued_tokens, info.queued_tokens) == (512, 1024, 0)
         assert (info.vocabulary_size, info.pooling, info.normalize) == (1000, "mean", True)
         assert info.version
+
+
+async def test_an_engine_tells_what_it_has_loaded_and_refuses_calls_for_anything_else(
+    serving, request_for: Request, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    held = read_contents(tmp_path)
+    began = time.time()
+    async with serving(warm=True) as served:
+        info = await served.stub.Info(pb.InfoRequest(), timeout=DEADLINE_S)
+        assert (info.contents, info.texts) == (held.whole, held.texts)
+        assert began <= info.ready_since <= time.time()
+        asked = request_for([[1]], model_digest=f"digest-1+{held.whole}")
+        assert (await served.stub.Embed(asked, timeout=DEADLINE_S)).model_digest == asked.model_digest
+        other = served.stub.Embed(request_for([[1]], model_digest="digest-1+other"), timeout=DEADLINE_S)
+        assert await code_of(other) is grpc.StatusCode.FAILED_PRECONDITION
+        assert await served.metric("trellis_engine_info", contents=held.whole) == 1
 
 
 async def test_reflection_lists_the_services(serving) -> None:

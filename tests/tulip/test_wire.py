@@ -1,6 +1,7 @@
 """Requests become sequences or a clear refusal, and settled sequences become rows in the order asked."""
 
 import contextlib
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -145,6 +146,19 @@ def test_several_outputs_of_one_pass_are_wants_of_each_sequence_and_come_back_in
 def test_another_models_digest_is_refused_before_anything_else() -> None:
     with pytest.raises(WrongDigest, match="digest-1"):
         sequences_of(request_of([[9999]], model_digest="digest-2"), CARD, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("digest", ["", "digest-1", "digest-1+c0"])
+def test_a_call_may_name_the_contents_with_the_digest_and_is_answered_in_its_words(digest: str) -> None:
+    sequences = sequences_of(request_of([[1]], model_digest=digest), CARD, 0.0, 1.0, "c0")
+    sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.001, NO_TIMES)
+    assert response_of(sequences, CARD, 0, digest).model_digest == (digest or "digest-1")
+
+
+@pytest.mark.parametrize("digest", ["digest-1+c1", "digest-1+", "digest-2+c0", "c0"])
+def test_a_call_for_other_contents_is_refused(digest: str) -> None:
+    with pytest.raises(WrongDigest, match=re.escape(f"serves digest digest-1+c0, the call is for {digest}")):
+        sequences_of(request_of([[1]], model_digest=digest), CARD, 0.0, 1.0, "c0")
 
 
 def test_a_small_request_cannot_ask_for_an_answer_larger_than_a_message() -> None:

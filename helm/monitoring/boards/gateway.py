@@ -176,7 +176,10 @@ _DISCOVERY = Row(
         Panel(
             "Since the API server said something",
             "Grows while it is away; the last known engines go on serving.",
-            (Query(f"max by (pod) ({PODS.series(f'{_P}sync_age_seconds')})", "{{pod}}"),),
+            (
+                Query(f"max by (pod) ({PODS.series(f'{_P}sync_age_seconds')})", "{{pod}}"),
+                Query(f"max by (pod) ({PODS.series(f'{_P}peer_sync_age_seconds')})", "of gateways, {{pod}}"),
+            ),
             "s",
             limits=(300, 600),
         ),
@@ -186,6 +189,24 @@ _DISCOVERY = Row(
             (
                 Query(PODS.rate(f"{_P}watch_restarts_total", by="reason"), "watch: {{reason}}"),
                 Query(PODS.rate(f"{_P}relists_total", by="outcome"), "list: {{outcome}}"),
+            ),
+        ),
+        Panel(
+            "Engines held",
+            "To which each gateway has a connection: a part of those known, where these are more than its bound.",
+            (Query(PODS.total(f"{_P}endpoints_connected", by="pod"), "{{pod}}"),),
+        ),
+        Panel(
+            "Gateways by what the cluster says",
+            "As one of them sees them at most; read as soon as there are more engines than one is to hold.",
+            (Query(f"max by (state) ({PODS.series(f'{_P}peers')})", "{{state}}"),),
+        ),
+        Panel(
+            "Watches and full lists of gateways",
+            "`due` and `ended` are well; the rest are failures.",
+            (
+                Query(PODS.rate(f"{_P}peer_watch_restarts_total", by="reason"), "watch: {{reason}}"),
+                Query(PODS.rate(f"{_P}peer_relists_total", by="outcome"), "list: {{outcome}}"),
             ),
         ),
         Panel(

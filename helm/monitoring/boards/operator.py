@@ -47,6 +47,11 @@ _WORK = Row(
             (Query(OPERATORS.rate(f"{_VISITS}_count", by="outcome"), "{{outcome}}"),),
             stacked=True,
         ),
+        Panel(
+            "Models by condition",
+            "Accepted or SourceReady not True for long: a Secret, a key, a token, or a certificate on the way.",
+            (Query(f"max by (type, status) ({OPERATORS.series(f'{_P}conditions')}) > 0", "{{type}}: {{status}}"),),
+        ),
         Panel("Duration", "Of a visit.", OPERATORS.quantiles(f"{_VISITS}"), "s"),
         Panel(
             "Writes by kind",

@@ -81,7 +81,10 @@ class Api:
     async def watch(self, path: str, silence_s: float, **query: str) -> AsyncIterator[Object]:
         """The events of a watch, until it ends or nothing came for `silence_s` seconds."""
         timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT_S)
-        response = await self._send("GET", path, {"watch": "true", **query}, None, _JSON, timeout)
+        try:
+            response = await self._send("GET", path, {"watch": "true", **query}, None, _JSON, timeout)
+        except (aiohttp.ClientError, OSError) as error:
+            raise AwayError(f"the watch of {path} does not begin: {type(error).__name__} {error}".rstrip()) from error
         try:
             while True:
                 async with asyncio.timeout(silence_s):

@@ -8,7 +8,7 @@ from typing import Any
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.errors import RefusedError
 from trellis_operator.kinds import NODE, POD
-from trellis_operator.plan.capacity import free_accelerators
+from trellis_operator.plan.capacity import Room, room
 from trellis_operator.spec import EmbeddingModel
 
 Object = dict[str, Any]
@@ -25,8 +25,8 @@ class Capacity:
         self._lock = asyncio.Lock()
         self._seen: tuple[float, list[Object], list[Object]] | None = None
 
-    async def free(self, model: EmbeddingModel) -> int | None:
-        """Accelerators that a new engine of the model could have now; None where the operator may not look."""
+    async def room(self, model: EmbeddingModel) -> Room | None:
+        """What there is for engines of the model now; None where the operator may not look."""
         async with self._lock:
             if self._seen is None or time.monotonic() - self._seen[0] > _KEPT_S:
                 try:
@@ -34,7 +34,7 @@ class Capacity:
                 except RefusedError as error:
                     log.info("free accelerators are not known, a rollout tries one more first: %s", error)
                     return None
-        return free_accelerators(model, self._seen[1], self._seen[2])
+        return room(model, self._seen[1], self._seen[2])
 
     async def _look(self) -> tuple[list[Object], list[Object]]:
         nodes = await self._api.list(NODE.path())

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from trellis_operator.desired.setting import Authentication
 from trellis_operator.errors import OperatorError
 
 
@@ -46,6 +47,8 @@ class OperatorConfig:
     """Whether nodes mount container images as volumes."""
     prometheus_url: str | None
     """Of the Prometheus that scrapes models, for those that are autoscaled; None: each must name its own."""
+    prometheus_authentication: Authentication | None
+    """How KEDA shows it who it is; None: it asks for nothing."""
     listen_health: Listen
     """Of /healthz and /readyz."""
     listen_metrics: Listen
@@ -72,6 +75,8 @@ class OperatorConfig:
                 raise OperatorError(f"{flag}: {image!r} is not an image")
         if self.prometheus_url is not None and not re.fullmatch(r"https?://\S+", self.prometheus_url):
             raise OperatorError(f"--prometheus-url: {self.prometheus_url!r} is not a URL of http or https")
+        if self.prometheus_authentication is not None and self.prometheus_url is None:
+            raise OperatorError("--prometheus-authentication is for --prometheus-url")
         for flag, value, least, most in (
             ("--workers", self.workers, 1, 64),
             ("--resync-seconds", self.resync_s, 5, 86400),

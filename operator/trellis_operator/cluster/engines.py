@@ -1,4 +1,4 @@
-"""Asks engines how far their warm-up is: `Info` over gRPC, each call with a short deadline.
+"""Asks engines how far their warm-up is and what they hold: `Info` over gRPC, each call with a short deadline.
 
 An engine that does not answer is not told of: it starts, it is of an older version, or a NetworkPolicy keeps us out.
 """
@@ -55,4 +55,6 @@ def warmth(pod: str, info: pb.InfoResponse) -> Warmth | None:
         key=told.key,
         has_graphs=info.HasField("graphs"),
         failures=tuple((failure.key, failure.why) for failure in info.graphs.failures),
+        contents=info.contents,
+        revision=info.revision,
     )

@@ -8,14 +8,16 @@ import logging
 import time
 from typing import Any
 
-from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.api import FIELD_MANAGER, Api
 from trellis_operator.cluster.errors import RefusedError
 from trellis_operator.cluster.memory import Memory
 from trellis_operator.cluster.metrics import Metrics
 from trellis_operator.cluster.store import Key, Store, owned_by
 from trellis_operator.kinds import BY_NAME
 from trellis_operator.plan.drift import difference
+from trellis_operator.plan.managers import managers
 from trellis_operator.plan.plan import DELETE, Action, Plan, fingerprint
+from trellis_operator.plan.rewritten import Rewritten
 from trellis_operator.status.refusal import Refusal, name_taken, refusal
 
 Object = dict[str, Any]
@@ -41,8 +43,9 @@ class Executor:
             if not memory.patience.allows(action, now):
                 continue
             self._metrics.action(action.target[0], action.verb)
+            writer = await self._other_writer(action, key) if memory.patience.contests(action, now) else ""
             refused = await self._write(action, key, uid, memory)
-            memory.patience.tried(action, now, refused)
+            memory.patience.tried(action, now, refused, writer)
             level = logging.INFO if refused is None else logging.WARNING
             log.log(level, "%s/%s: %s%s", *key, action, f"; {refused.message}" if refused else "")
             if refused is None:
@@ -62,11 +65,28 @@ class Executor:
         except RefusedError as error:
             return refusal(action.target, error.code, error.message)
         self._store.put(kind, seen)
-        if difference(action.body, seen) is None:
-            memory.left_alone.pop(action.target, None)
-        else:
-            memory.left_alone[action.target] = fingerprint(action.body, seen)
+        self._compare(action, seen, memory)
         return None
+
+    @staticmethod
+    def _compare(action: Action, seen: Object, memory: Memory) -> None:
+        """Remember where an object is not what was applied a moment ago."""
+        memory.rewritten.pop(action.target, None)
+        path = difference(action.body, seen)
+        if path is not None:
+            others = [each for each in managers(seen, path) if each != FIELD_MANAGER]
+            what = Rewritten(fingerprint(action.body, seen), path, others, time.monotonic())
+            memory.rewritten[action.target] = what
+
+    async def _other_writer(self, action: Action, key: Key) -> str:
+        """Who else writes the field that differs; one more read, where a fight is on."""
+        try:
+            there = await self._api.get(BY_NAME[action.target[0]].path(key[0], action.target[1]))
+        except RefusedError:
+            return ""
+        path = difference(action.body, there) if there else None
+        found = managers(there, path) if there and path else []
+        return ", ".join(each for each in found if each != FIELD_MANAGER)
 
     async def _taken(self, path: str, action: Action, uid: str) -> Refusal | None:
         there = await self._api.get(path)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 from trellis_operator.cluster import logs
 from trellis_operator.cluster.config import Listen, OperatorConfig
+from trellis_operator.desired.setting import Authentication
 from trellis_operator.errors import OperatorError
 
 _OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_AUTHENTICATIONS = ("TriggerAuthentication", "ClusterTriggerAuthentication")
+_AUTH_MODES = {"bearer", "basic", "tls", "custom"}
 
 
 def add_run_flags(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +53,18 @@ def add_run_flags(parser: argparse.ArgumentParser) -> None:
         "--prometheus-url",
         metavar="URL",
         help="Prometheus that scrapes models, as KEDA reaches it: autoscaling goes by it. A model may name its own.",
+    )
+    add(
+        "--prometheus-authentication",
+        metavar="KIND/NAME",
+        help="TriggerAuthentication (one in each model's namespace) or ClusterTriggerAuthentication, with which KEDA "
+        "asks --prometheus-url. Default: it asks without.",
+    )
+    add(
+        "--prometheus-auth-modes",
+        default="bearer",
+        metavar="MODE,...",
+        help="What is in it, of bearer, basic, tls and custom (%(default)s).",
     )
     _add_process_flags(parser)
 
@@ -92,6 +107,7 @@ def operator_config(said: argparse.Namespace) -> OperatorConfig:
         image_pull_policy=said.image_pull_policy,
         image_volumes=said.image_volumes,
         prometheus_url=said.prometheus_url,
+        prometheus_authentication=_authentication(said.prometheus_authentication, said.prometheus_auth_modes),
         listen_health=Listen.parse(said.listen_health, "--listen-health"),
         listen_metrics=Listen.parse(said.listen_metrics, "--listen-metrics"),
         leader_election=said.leader_election,
@@ -101,6 +117,20 @@ def operator_config(said: argparse.Namespace) -> OperatorConfig:
         log_level=said.log_level,
         log_format=said.log_format,
     )
+
+
+def _authentication(text: str | None, modes: str) -> Authentication | None:
+    if text is None:
+        return None
+    kind, slash, name = text.partition("/")
+    if kind not in _AUTHENTICATIONS or not slash or not re.fullmatch(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?", name):
+        raise OperatorError(
+            f"--prometheus-authentication: {text!r} is not {' or '.join(_AUTHENTICATIONS)}, /, and a name"
+        )
+    found = tuple(modes.split(","))
+    if not set(found) <= _AUTH_MODES:
+        raise OperatorError(f"--prometheus-auth-modes: {modes!r} is not of {', '.join(sorted(_AUTH_MODES))}")
+    return Authentication(kind, name, found)
 
 
 def _variable(text: str) -> tuple[str, str]:

@@ -68,11 +68,14 @@ class Informer:
         metrics: Metrics,
         pace: Pace = Pace(),
     ) -> None:
-        self._api, self._kind, self._namespace, self._target, self._metrics = api, kind, namespace, target, metrics
+        self.kind = kind
+        self._api, self._namespace, self._target, self._metrics = api, namespace, target, metrics
         self._pace = pace
         self._path = kind.path(namespace)
         self.synced = asyncio.Event()
         """Set once the first list was taken in."""
+        self.away = False
+        """Whether the API server did not answer when it was asked last: what is known may be old."""
 
     async def run(self) -> None:
         """Follow until cancelled. No answer of the API server ends it."""
@@ -80,14 +83,16 @@ class Informer:
         while True:
             try:
                 version = await self._list()
+                self.away = False
                 pause_s = self._pace.first_pause_s
                 why = await self._follow(version)
             except (AwayError, RefusedError) as error:
-                why = "away" if isinstance(error, AwayError) else "error"
-                log.warning("watch of %s: %s; next try in %.1f s", self._kind.plural, error, pause_s)
+                self.away = isinstance(error, AwayError)
+                why = "away" if self.away else "error"
+                log.warning("watch of %s: %s; next try in %.1f s", self.kind.plural, error, pause_s)
                 await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
                 pause_s = min(2 * pause_s, self._pace.last_pause_s)
-            self._metrics.restart(self._kind.name, why)
+            self._metrics.restart(self.kind.name, why)
 
     async def _list(self) -> str:
         items: list[Object] = []
@@ -99,7 +104,7 @@ class Informer:
             if not following:
                 break
             query["continue"] = following
-        self._target.replace(self._kind, self._namespace, items)
+        self._target.replace(self.kind, self._namespace, items)
         self.synced.set()
         return str(page["metadata"]["resourceVersion"])
 
@@ -123,4 +128,4 @@ class Informer:
             "DELETED": self._target.drop,
         }
         if change in takers:
-            takers[change](self._kind, item)
+            takers[change](self.kind, item)

@@ -36,6 +36,11 @@ class Informers:
         """Whether each has its first list."""
         return bool(self._running) and all(informer.synced.is_set() for informer, _ in self._all())
 
+    @property
+    def away(self) -> list[str]:
+        """The kinds of which the API server does not tell at present."""
+        return sorted({informer.kind.plural for informer, _ in self._all() if informer.away})
+
     async def run(self) -> None:
         """Stay until cancelled; then end all. An informer that ends by itself had a fault: it is raised."""
         try:

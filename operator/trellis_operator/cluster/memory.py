@@ -6,6 +6,8 @@ from typing import Any
 from trellis_operator import crd, schema
 from trellis_operator.cluster.patience import Patience
 from trellis_operator.plan.observed import Ref
+from trellis_operator.plan.plan import Plan
+from trellis_operator.plan.rewritten import Rewritten
 from trellis_operator.spec import EmbeddingModel
 
 Object = dict[str, Any]
@@ -17,18 +19,23 @@ class Memory:
 
     Attributes:
         patience: with objects that do not stay as they were applied.
-        left_alone: fingerprints of objects that come out of the API server otherwise than we apply them.
+        rewritten: objects that came out of the API server otherwise than we applied them.
         status_said: the last status that was written.
         status_seen: what came out of it; an older CRD drops fields.
         warming: whether an engine with graphs starts, as far as is known.
     """
 
     patience: Patience = field(default_factory=Patience)
-    left_alone: dict[Ref, str] = field(default_factory=dict)
+    rewritten: dict[Ref, Rewritten] = field(default_factory=dict)
     status_said: Object | None = None
     status_seen: Object | None = None
     warming: bool = False
     _parsed: tuple[object, EmbeddingModel] | None = None
+
+    def keep_rewritten(self, todo: Plan) -> None:
+        """Forget those of which a plan says that they are as wanted now."""
+        kept = todo.left_alone | todo.targets
+        self.rewritten = {target: each for target, each in self.rewritten.items() if target in kept}
 
     def model(self, body: Object) -> EmbeddingModel:
         """The model of a body; read anew only where it says something else.

@@ -10,6 +10,7 @@ from prometheus_client import (
     generate_latest,
 )
 
+from trellis_operator.cluster.condition_metrics import ConditionMetrics
 from trellis_operator.kinds import CHILDREN, EMBEDDING_MODEL, POD
 from trellis_operator.plan.plan import APPLY, DELETE
 
@@ -59,6 +60,8 @@ class Metrics:
             "trellis_operator_queue_depth", "Models that wait for a visit now.", registry=self.registry
         )
         self.models = Gauge("trellis_operator_models", "Models that are known.", registry=self.registry)
+        self.conditions = ConditionMetrics()
+        self.registry.register(self.conditions)
         self.is_leader = Gauge(
             "trellis_operator_is_leader", "1 while this process may write, else 0.", registry=self.registry
         )

@@ -32,6 +32,10 @@ class Models:
         """The body, if there is one."""
         return self._bodies.get(key)
 
+    def bodies(self) -> list[Object]:
+        """All of them, as they are now."""
+        return list(self._bodies.values())
+
     def __iter__(self) -> Iterator[Key]:
         return iter(list(self._bodies))
 

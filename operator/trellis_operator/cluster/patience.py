@@ -23,6 +23,7 @@ class _Case:
     last: float = 0.0
     not_before: float = 0.0
     refusal: Refusal | None = None
+    writer: str = ""
 
 
 class Patience:
@@ -36,12 +37,20 @@ class Patience:
         case = self._cases.get(action.target)
         return case is None or case.body != action.body or now >= case.not_before
 
-    def tried(self, action: Action, now: float, refusal: Refusal | None) -> None:
-        """Remember how it went."""
+    def contests(self, action: Action, now: float) -> bool:
+        """Whether the action, if it is tried now, would be one too many for a mere repair."""
+        case = self._cases.get(action.target)
+        if case is None or case.body != action.body or case.refusal is not None:
+            return False
+        return case.tries >= _FREE_TRIES and now - case.last <= _FORGIVEN_S
+
+    def tried(self, action: Action, now: float, refusal: Refusal | None, writer: str = "") -> None:
+        """Remember how it went, and who else wrote the field, where that is known."""
         case = self._cases.get(action.target)
         if case is None or case.body != action.body or now - case.last > _FORGIVEN_S:
             case = self._cases[action.target] = _Case(action.body, action.reason)
         case.tries, case.last, case.refusal, case.reason = case.tries + 1, now, refusal, action.reason
+        case.writer = writer or case.writer
         case.not_before = now + _pause_s(case.tries, refused=refusal is not None)
 
     def refusals(self, open_targets: set[Ref]) -> list[Refusal]:
@@ -52,8 +61,9 @@ class Patience:
     def contested(self, now: float) -> list[str]:
         """Objects that others keep changing, a sentence each."""
         return [
-            f"{' '.join(target)} is changed by someone else again and again ({case.reason}); it is put back ever less "
-            "often. What to do: kubectl get -o yaml --show-managed-fields tells who; stop them, or ask in the manifest."
+            f"{' '.join(target)} is changed by {case.writer or 'someone else'} again and again ({case.reason}); it is "
+            "put back ever less often. What to do: kubectl get -o yaml --show-managed-fields tells who writes it; stop "
+            "them, or ask in the manifest for what they set."
             for target, case in self._cases.items()
             if case.refusal is None and case.tries > _FREE_TRIES and now - case.last < _FORGIVEN_S
         ]

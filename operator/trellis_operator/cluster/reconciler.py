@@ -32,6 +32,7 @@ class Reconciler:
         self.queue: WorkQueue[Key] = WorkQueue()
         metrics.queue_depth.set_function(self.queue.waiting)
         metrics.models.set_function(lambda: len(models))
+        metrics.conditions.watch(models.bodies)
 
     def model_changed(self, change: str | None, body: Object) -> None:
         """Take in what the watch of models tells."""

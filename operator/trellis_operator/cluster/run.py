@@ -117,6 +117,7 @@ class Operator:
             store=store,
             models=models,
             setting=self._setting,
+            unseen=lambda: self._informers.away,
             capacity=Capacity(self._api),
             executor=Executor(self._api, store, self._metrics),
             events=Events(self._api, identity),
@@ -134,6 +135,7 @@ class Operator:
             pull_policy=config.image_pull_policy,
             image_volumes=config.image_volumes,
             prometheus_url=config.prometheus_url,
+            prometheus_authentication=config.prometheus_authentication,
             served=self._discovery.served,
         )
 

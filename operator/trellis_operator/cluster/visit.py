@@ -7,13 +7,13 @@ import dataclasses
 import datetime
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.capacity import Capacity
 from trellis_operator.cluster.engines import warmth_of
-from trellis_operator.cluster.errors import RefusedError
+from trellis_operator.cluster.errors import AwayError, RefusedError
 from trellis_operator.cluster.events import Events
 from trellis_operator.cluster.executor import Executor
 from trellis_operator.cluster.memory import Memory
@@ -31,6 +31,7 @@ from trellis_operator.plan import rollout
 from trellis_operator.plan.hold import digest_in_force, hold
 from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.plan import Action, plan
+from trellis_operator.plan.rewritten import left_alone, told
 from trellis_operator.plan.warmth import Warmth
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed
@@ -51,12 +52,14 @@ class Visitor:
 
     Attributes:
         setting: asked at each visit, since the kinds that an API server knows may change.
+        unseen: the kinds of which the API server does not tell at present, so that what is known of them may be old.
     """
 
     api: Api
     store: Store
     models: Models
     setting: Callable[[], ClusterSetting]
+    unseen: Callable[[], Sequence[str]]
     capacity: Capacity
     executor: Executor
     events: Events
@@ -76,17 +79,30 @@ class Visitor:
         model = memory.model(body)
         secrets = await read_secrets(self.api, key[0], secret_names(model))
         observed = self.store.observed(key, model.uid)
-        model = dataclasses.replace(model, digest=digest_in_force(model, observed))
-        todo = plan(await self._wanted(model, observed, secrets.hashes), observed, memory.left_alone)
+        model = dataclasses.replace(model, engine_digest=digest_in_force(model, observed))
+        known = left_alone(memory.rewritten, time.monotonic())
+        todo = plan(await self._wanted(model, observed, secrets.hashes), observed, known)
+        memory.keep_rewritten(todo)
         if todo and not await self._is_current(key, body):
             return STALE
         done = await self.executor.carry_out(todo, key, model.uid, memory)
         warmth = await self._warmth(key, model, memory)
-        seen = self._view(model, secrets, memory, {action.target for action in todo.actions}, warmth)
+        seen = self._view(model, secrets, memory, todo.targets, warmth)
         written = await self._tell(model, seen, memory, body, done)
         if seen.refusals:
             return REFUSED
-        return CHANGED if done or written else CONVERGED
+        return CHANGED if done or written else self._converged()
+
+    def _converged(self) -> str:
+        """The outcome of a visit that found nothing to do; only what is seen can be as it should be.
+
+        Raises:
+            AwayError: something is not seen.
+        """
+        unseen = self.unseen()
+        if unseen:
+            raise AwayError(f"the API server does not tell of {', '.join(unseen)}")
+        return CONVERGED
 
     def next_try_s(self, key: Key) -> float | None:
         """Seconds until something that is held back in a model may be tried again, or its warm-up is further."""
@@ -98,14 +114,15 @@ class Visitor:
         return min(waits, default=None)
 
     async def _warmth(self, key: Key, model: EmbeddingModel, memory: Memory) -> tuple[Warmth, ...]:
-        """What engines tell of their warm-up, where they may have graphs; no event tells when it is further."""
-        if not model.engine.with_graphs:
-            memory.warming = False
+        """What engines tell of themselves, where it is not known; no event tells when a warm-up is further."""
+        memory.warming = False
+        if not model.is_asked:
             return ()
         pods = self.store.observed(key, model.uid).pods_of(names.ENGINE)
         told = await warmth_of(pods)
-        starting = any(not (pod.ready or pod.unschedulable or pod.trouble) for pod in pods)
-        memory.warming = starting or not all(each.done for each in told)
+        if model.engine.with_graphs:
+            starting = any(not (pod.ready or pod.unschedulable or pod.trouble) for pod in pods)
+            memory.warming = starting or not all(each.done for each in told)
         return told
 
     async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:
@@ -117,11 +134,11 @@ class Visitor:
         if (each["kind"], each["metadata"]["name"]) != (DEPLOYMENT.name, names.engine(model)):
             return each
         seen = observed.get(DEPLOYMENT, names.engine(model))
-        free, waits = None, False
-        if rollout.needs_capacity(model, each, seen):
-            free = await self.capacity.free(model)
-            waits = any(pod.waits_for_room for pod in observed.pods_of(names.ENGINE))
-        return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, free, waits)}}
+        room, waiting = None, 0
+        if rollout.rolls(model, each, seen):
+            waiting = sum(pod.waits_for_room for pod in observed.pods_of(names.ENGINE))
+            room = await self.capacity.room(model) if model.engine.accelerated else None
+        return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, room, waiting)}}
 
     async def _is_current(self, key: Key, body: Object) -> bool:
         """Whether the model is still what we took it for: what a watch told may be old, or the model gone."""
@@ -151,6 +168,7 @@ class Visitor:
             source_lacks=source_lacks(model, self.setting()),
             scaler_lacks=scaler_lacks(model, self.setting()),
             contested=memory.patience.contested(time.monotonic()),
+            rewritten=[told(*each) for each in sorted(memory.rewritten.items())],
             warmth=warmth,
         )
 

@@ -36,7 +36,7 @@ def _objects(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[st
     yield accounts.gateway_account(model)
     yield accounts.gateway_role(model)
     yield accounts.gateway_role_binding(model)
-    yield config_map.config_map(model)
+    yield from config_map.config_maps(model)
     yield services.engines_service(model)
     yield services.gateway_service(model)
     yield network.engine_policy(model, setting)

@@ -1,9 +1,15 @@
-"""The ConfigMap of a model: what programs read as files. Its name carries its hash, so a change makes new pods."""
+"""The ConfigMaps of a model: what programs read as files. Their names carry their hash, so a change makes new pods.
+
+Engines and gateways have one between them, or one each where the manifest says what engines do not read.
+"""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from trellis_operator.desired import names
 from trellis_operator.desired.child import Object, child
+from trellis_operator.digest import engine_part
 from trellis_operator.kinds import CONFIG_MAP
 from trellis_operator.spec import EmbeddingModel
 
@@ -13,19 +19,15 @@ MOUNT = "/etc/trellis"
 VOLUME = "config"
 
 
-def config_map(model: EmbeddingModel) -> Object:
-    """`spec.embedding` for engines and gateways, and `spec.model.source` for what fetches it."""
-    return child(CONFIG_MAP, model, config_map_name(model), immutable=True, data=_data(model))
+def config_maps(model: EmbeddingModel) -> list[Object]:
+    """`spec.embedding` for engines and for gateways, and `spec.model.source` for what fetches it."""
+    data = {_name(model, each): each for each in (_data(model, names.ENGINE), _data(model, names.GATEWAY))}
+    return [child(CONFIG_MAP, model, name, immutable=True, data=each) for name, each in data.items()]
 
 
-def config_map_name(model: EmbeddingModel) -> str:
-    """The name that pods refer to."""
-    return f"{model.name}-embedding-{names.short_hash(_data(model))}"
-
-
-def config_volume(model: EmbeddingModel) -> Object:
-    """The volume of a pod that reads it."""
-    return {"name": VOLUME, "configMap": {"name": config_map_name(model)}}
+def config_volume(model: EmbeddingModel, component: str) -> Object:
+    """The volume of a pod of a component."""
+    return {"name": VOLUME, "configMap": {"name": _name(model, _data(model, component))}}
 
 
 def config_mount() -> Object:
@@ -33,8 +35,13 @@ def config_mount() -> Object:
     return {"name": VOLUME, "mountPath": MOUNT, "readOnly": True}
 
 
-def _data(model: EmbeddingModel) -> dict[str, str]:
+def _name(model: EmbeddingModel, data: Mapping[str, str]) -> str:
+    return f"{model.name}-embedding-{names.short_hash(data)}"
+
+
+def _data(model: EmbeddingModel, component: str) -> dict[str, str]:
+    embedding: Mapping[str, Any] = model.embedding if component == names.GATEWAY else engine_part(model.embedding)
     return {
-        EMBEDDING: json.dumps(model.embedding, sort_keys=True, ensure_ascii=False),
+        EMBEDDING: json.dumps(embedding, sort_keys=True, ensure_ascii=False),
         SOURCE: json.dumps(model.spec["model"]["source"], sort_keys=True, ensure_ascii=False),
     }

@@ -20,14 +20,14 @@ HASH = "trellis.dev/template-hash"
 
 
 def deployment(
-    model: EmbeddingModel, name: str, component: str, intent: intents.Intent, pod: Object, **fields: Any
+    model: EmbeddingModel, name: str, component: str, intent: intents.Intent, pod: Object, digest: str, **fields: Any
 ) -> Object:
-    """A Deployment of pods like `pod`; `fields` are what stands beside replicas, selector and template."""
+    """A Deployment of pods like `pod`, which serve `digest`; `fields` are what stands beside selector and template."""
     wish = intents.written(intent)
     template = {
         "metadata": {
             "labels": names.labels(model, component),
-            "annotations": _template_annotations(model, wish),
+            "annotations": _template_annotations(digest, wish),
         },
         "spec": pod,
     }
@@ -51,6 +51,6 @@ def written_template(template: Object) -> str:
     return json.dumps(template, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _template_annotations(model: EmbeddingModel, wish: str) -> dict[str, str]:
+def _template_annotations(digest: str, wish: str) -> dict[str, str]:
     """The hash makes new pods where only a Secret's content or the restart annotation has changed."""
-    return {DIGEST: model.digest, HASH: names.short_hash(wish)}
+    return {DIGEST: digest, HASH: names.short_hash(wish)}

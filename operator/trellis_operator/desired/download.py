@@ -71,7 +71,7 @@ def _pod(model: EmbeddingModel, setting: ClusterSetting) -> Object:
     return pod_spec(
         names.engine(model),
         [fetch],
-        [volume, config_map.config_volume(model)],
+        [volume, config_map.config_volume(model, names.ENGINE)],
         automountServiceAccountToken=False,
         restartPolicy="Never",
     )

@@ -30,6 +30,7 @@ def engine(model: EmbeddingModel, setting: ClusterSetting) -> Object:
         names.ENGINE,
         intent.engine_intent(model),
         _pod(model, setting, model_volume(model, setting)),
+        model.engine_digest,
         replicas=0 if model.suspended else model.engine.replicas,
         minReadySeconds=model.engine.drain_delay_s + _SETTLE_S,
         progressDeadlineSeconds=max(model.engine.progress_deadline_s, model.engine.drain_delay_s + _SETTLE_S + 1),
@@ -41,7 +42,7 @@ def _pod(model: EmbeddingModel, setting: ClusterSetting, weights: ModelVolume) -
     return pod_spec(
         names.engine(model),
         [_container(model, setting, weights)],
-        [weights.volume, config_map.config_volume(model)],
+        [weights.volume, config_map.config_volume(model, names.ENGINE)],
         initContainers=list(weights.before),
         automountServiceAccountToken=False,
         terminationGracePeriodSeconds=grace_s(model.engine.drain_delay_s, model.engine.drain_timeout_s),
@@ -73,7 +74,7 @@ def _place(model: EmbeddingModel) -> EnginePlace:
     return EnginePlace(
         model_folder=FOLDER,
         embedding_file=f"{config_map.MOUNT}/{config_map.EMBEDDING}",
-        model_digest=model.digest,
+        model_digest=model.engine_digest,
         listen=f"0.0.0.0:{names.GRPC_PORT}",
         drain_delay_s=model.engine.drain_delay_s,
         metrics_listen=f"0.0.0.0:{names.ENGINE_METRICS_PORT}",

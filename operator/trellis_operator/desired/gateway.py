@@ -29,6 +29,7 @@ def gateway(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str
         names.GATEWAY,
         intent.gateway_intent(model, secrets),
         _pod(model, setting, model_volume(model, setting, fetch.TOKENIZER)),
+        model.digest,
         replicas=0 if model.suspended else model.gateway.replicas,
         minReadySeconds=1,
         # A gateway is ready only when an engine is: it may wait as long as engines may.
@@ -39,7 +40,7 @@ def gateway(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str
 
 def _pod(model: EmbeddingModel, setting: ClusterSetting, files: ModelVolume) -> Object:
     keys = model.gateway.api_keys_secret
-    volumes = [files.volume, config_map.config_volume(model)]
+    volumes = [files.volume, config_map.config_volume(model, names.GATEWAY)]
     return pod_spec(
         names.gateway(model),
         [_container(model, setting, files)],
@@ -72,11 +73,12 @@ def _place(model: EmbeddingModel) -> GatewayPlace:
     return GatewayPlace(
         model_folder=FOLDER,
         embedding_file=f"{config_map.MOUNT}/{config_map.EMBEDDING}",
-        model_digest=model.digest,
+        model_digest=model.engine_digest,
         listen=f"0.0.0.0:{names.HTTP_PORT}",
         drain_delay_s=model.engine.drain_delay_s,
         engines=(),
         engines_service=f"{model.namespace}/{names.engines_service(model)}",
+        gateways_service=f"{model.namespace}/{names.service(model)}",
         api_keys_file=_KEYS_FOLDER if model.gateway.api_keys_secret else None,
     )
 

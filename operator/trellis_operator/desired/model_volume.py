@@ -13,6 +13,8 @@ Object = dict[str, Any]
 
 FOLDER = "/models/model"
 _ROOT = "/models"
+COPY = "copy"
+"""The container that copies a model out of an image."""
 _VOLUME = "model"
 
 
@@ -60,7 +62,7 @@ def _image(source: ImageSource, setting: ClusterSetting) -> ModelVolume:
         image = {"reference": source.reference, "pullPolicy": setting.pull_policy}
         return ModelVolume(volume={"name": _VOLUME, "image": image}, mount=_mount(source.path))
     copy = ["cp", "-a", "-T", f"/{source.path.strip('/')}", FOLDER]
-    return _own_disk(container("copy", source.reference, setting, copy, [_root()]))
+    return _own_disk(container(COPY, source.reference, setting, copy, [_root()]))
 
 
 def source_lacks(model: EmbeddingModel, setting: ClusterSetting) -> tuple[str, str] | None:

@@ -1,6 +1,6 @@
 """The NetworkPolicy of engines: their gateways may call them, Prometheus may read their metrics, nobody else.
 
-Where engines may have graphs, the operator may call them too: it asks how far their warm-up is.
+Where engines may have graphs, or hold other files than the manifest can name, the operator may call them too.
 """
 
 from trellis_operator.desired import names
@@ -20,7 +20,7 @@ def engine_policy(model: EmbeddingModel, setting: ClusterSetting) -> Object:
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": setting.operator_namespace}},
         "podSelector": {"matchLabels": _OPERATOR},
     }
-    callers = [gateways, operator] if model.engine.with_graphs else [gateways]
+    callers = [gateways, operator] if model.is_asked else [gateways]
     prometheus = {"namespaceSelector": {}, "podSelector": {"matchLabels": _PROMETHEUS}}
     return child(
         NETWORK_POLICY,

@@ -4,9 +4,9 @@ Both scale the EmbeddingModel and not its Deployment, see `autoscaler`.
 """
 
 from trellis_operator.desired import names
-from trellis_operator.desired.autoscaler import autoscaler, target
+from trellis_operator.desired.autoscaler import autoscaler, target, unmeasured_tokens
 from trellis_operator.desired.child import Object, child
-from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.desired.setting import Authentication, ClusterSetting
 from trellis_operator.engine_spec import Autoscaling
 from trellis_operator.kinds import SCALED_OBJECT
 from trellis_operator.scaling.formula import Targets
@@ -22,7 +22,9 @@ def scaler(model: EmbeddingModel, scaling: Autoscaling, setting: ClusterSetting)
     url = scaling.prometheus_url or setting.prometheus_url
     if SCALED_OBJECT.name not in setting.served or url is None:
         return autoscaler(model, scaling)
-    return _scaled_object(model, scaling, url)
+    # Whoever writes a model names any URL: the operator's credentials go to the operator's Prometheus alone.
+    authentication = setting.prometheus_authentication if url == setting.prometheus_url else None
+    return _scaled_object(model, scaling, _trigger(url, _query(model, scaling), authentication))
 
 
 def scaler_lacks(model: EmbeddingModel, setting: ClusterSetting) -> tuple[str, str] | None:
@@ -43,13 +45,23 @@ def scaler_lacks(model: EmbeddingModel, setting: ClusterSetting) -> tuple[str, s
     return None
 
 
-def targets(scaling: Autoscaling) -> Targets:
+def targets(model: EmbeddingModel, scaling: Autoscaling) -> Targets:
     """What the formula is asked for."""
-    return Targets(scaling.target_queued_tokens, scaling.target_utilization, scaling.min_replicas, scaling.max_replicas)
+    return Targets(
+        waiting_tokens=scaling.target_queued_tokens,
+        utilization=scaling.target_utilization,
+        min_replicas=scaling.min_replicas,
+        max_replicas=scaling.max_replicas,
+        wait_s=scaling.target_wait_s,
+        unmeasured_tokens=unmeasured_tokens(model),
+    )
 
 
-def _scaled_object(model: EmbeddingModel, scaling: Autoscaling, url: str) -> Object:
-    query = need_query(model.namespace, model.name, targets(scaling), scaling.rate_window_s)
+def _query(model: EmbeddingModel, scaling: Autoscaling) -> str:
+    return need_query(model.namespace, model.name, targets(model, scaling), scaling.rate_window_s)
+
+
+def _scaled_object(model: EmbeddingModel, scaling: Autoscaling, trigger: Object) -> Object:
     return child(
         SCALED_OBJECT,
         model,
@@ -68,21 +80,24 @@ def _scaled_object(model: EmbeddingModel, scaling: Autoscaling, url: str) -> Obj
                     "behavior": {"scaleDown": {"stabilizationWindowSeconds": scaling.scale_down_stabilization_s}}
                 }
             },
-            "triggers": [_trigger(url, query)],
+            "triggers": [trigger],
         },
     )
 
 
-def _trigger(url: str, query: str) -> Object:
+def _trigger(url: str, query: str, authentication: Authentication | None) -> Object:
     """The need is in engines, so one of it an engine. No answer is no zero: then nothing moves."""
-    return {
-        "type": "prometheus",
-        "metricType": "AverageValue",
-        "metadata": {
-            "serverAddress": url,
-            "query": query,
-            "threshold": "1",
-            "activationThreshold": "0",
-            "ignoreNullValues": "false",
-        },
+    metadata = {
+        "serverAddress": url,
+        "query": query,
+        "threshold": "1",
+        "activationThreshold": "0",
+        "ignoreNullValues": "false",
+    }
+    trigger = {"type": "prometheus", "metricType": "AverageValue", "metadata": metadata}
+    if authentication is None:
+        return trigger
+    return trigger | {
+        "metadata": metadata | {"authModes": ",".join(authentication.modes)},
+        "authenticationRef": {"kind": authentication.kind, "name": authentication.name},
     }

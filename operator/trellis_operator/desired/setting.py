@@ -4,6 +4,21 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Authentication:
+    """How KEDA shows a Prometheus who it is.
+
+    Attributes:
+        kind: TriggerAuthentication, one in each model's namespace, or ClusterTriggerAuthentication.
+        name: of it.
+        modes: bearer, basic, tls or custom; as KEDA's trigger has them.
+    """
+
+    kind: str
+    name: str
+    modes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ClusterSetting:
     """Where and with which images pods are made.
 
@@ -16,6 +31,7 @@ class ClusterSetting:
         pull_policy: Always, IfNotPresent or Never.
         image_volumes: whether nodes mount container images as volumes.
         prometheus_url: of the Prometheus that scrapes models; a model may name another. None: there is none for all.
+        prometheus_authentication: at that Prometheus; None: it asks for nothing.
         served: names of the optional kinds that the API server knows.
     """
 
@@ -27,4 +43,5 @@ class ClusterSetting:
     pull_policy: str = "IfNotPresent"
     image_volumes: bool = False
     prometheus_url: str | None = None
+    prometheus_authentication: Authentication | None = None
     served: frozenset[str] = frozenset()

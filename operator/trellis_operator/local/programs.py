@@ -107,6 +107,7 @@ def _gateway(model: EmbeddingModel, setting: Setting) -> Program:
         drain_delay_s=0,
         engines=[f"{HOST}:{port}" for port, _ in setting.engine_ports],
         engines_service=None,
+        gateways_service=None,
         api_keys_file=setting.api_keys_file,
     )
     return Program(

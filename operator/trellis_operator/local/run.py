@@ -30,6 +30,9 @@ from trellis_operator.sources.cache import model_folder
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
 
+_ECHO_S = 1.0
+"""A signal to a whole group of processes comes once more from a parent that passes it on, as make does."""
+
 
 def run_local(options: LocalOptions) -> None:
     """Run a manifest until SIGINT or SIGTERM, or until its one text is embedded.
@@ -151,12 +154,18 @@ async def _greet(setting: Setting, name: str, console: Console, *, needs_key: bo
 def _stop_on_signal(supervisor: Supervisor, console: Console) -> Callable[[], bool]:
     """Stop orderly at the first SIGINT or SIGTERM and at once at the second; returns whether one came."""
     stops: list[asyncio.Task[None]] = []
+    first_s = 0.0
 
     def on_signal() -> None:
+        nonlocal first_s
+        now = asyncio.get_running_loop().time()
+        if stops and now - first_s < _ECHO_S:
+            return
         if stops:
             console.say("stopping at once")
             supervisor.kill()
             return
+        first_s = now
         console.say("stopping: finishing what was accepted (again to stop at once)")
         stops.append(asyncio.create_task(supervisor.stop()))
 

@@ -1,12 +1,16 @@
 """How many accelerators a new engine could have: those of nodes that it may run on, less those taken. Pure.
 
+And how many engines of the model are on nodes: of one look, so that one that has just gone is not missing in both.
+
 A first guess: the scheduler knows more reasons against a node (processors, memory, other pods). What it says of a pod
 that is there weighs more, see `rollout`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from trellis_operator.desired import names
 from trellis_operator.desired.quantity import quantity
 from trellis_operator.plan import node_affinity
 from trellis_operator.spec import EmbeddingModel
@@ -14,6 +18,32 @@ from trellis_operator.spec import EmbeddingModel
 Object = dict[str, Any]
 
 _ENDED = {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a look at all nodes has found.
+
+    Attributes:
+        free: accelerators that a new engine could have.
+        held: engines of the model that are on a node, also those that are on their way out.
+    """
+
+    free: int
+    held: int
+
+
+def room(model: EmbeddingModel, nodes: Iterable[Object], pods: Sequence[Object]) -> Room:
+    """Look for both."""
+    return Room(free_accelerators(model, nodes, pods), sum(_is_engine(model, pod) for pod in pods))
+
+
+def _is_engine(model: EmbeddingModel, pod: Object) -> bool:
+    """Whether a pod is an engine of the model, on a node."""
+    labels = pod["metadata"].get("labels", {})
+    ours = all(labels.get(key) == value for key, value in names.selector(model, names.ENGINE).items())
+    there = pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in _ENDED
+    return bool(ours and there and pod["metadata"].get("namespace") == model.namespace)
 
 
 def free_accelerators(model: EmbeddingModel, nodes: Iterable[Object], pods: Iterable[Object]) -> int:

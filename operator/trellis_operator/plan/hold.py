@@ -28,18 +28,18 @@ def hold(fresh: Iterable[Object], observed: Observed, waits: bool) -> list[Objec
 
 
 def digest_in_force(model: EmbeddingModel, observed: Observed) -> str:
-    """The digest that engines carry, where they still serve what is asked for; else the model's own.
+    """The digest that engines carry, where they still serve what is asked for; else the one that is made here.
 
     Another operator version may count other fields into a digest. Gateways and engines must agree on one.
     """
     deployment = observed.get(DEPLOYMENT, names.engine(model))
     if deployment is None:
-        return model.digest
+        return model.engine_digest
     annotations = deployment["metadata"].get("annotations", {})
     template = _template(annotations)
     if template is None or not intents.same_vectors(annotations.get(INTENT, ""), intents.engine_intent(model)):
-        return model.digest
-    return str(template["metadata"]["annotations"].get(DIGEST, model.digest))
+        return model.engine_digest
+    return str(template["metadata"]["annotations"].get(DIGEST, model.engine_digest))
 
 
 def _held(fresh: Object, observed: Observed, waits: bool) -> Object | None:

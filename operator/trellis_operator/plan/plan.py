@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trellis_operator.desired.child import Object
 from trellis_operator.desired.deployment import TEMPLATE
-from trellis_operator.kinds import BY_NAME, DEPLOYMENT
+from trellis_operator.kinds import BY_NAME, DEPLOYMENT, JOB
 from trellis_operator.plan.drift import difference
 from trellis_operator.plan.observed import Observed, Ref, all_settled, ref
 
@@ -40,9 +40,19 @@ class Action:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done, in this order."""
+    """What is to be done, in this order.
+
+    Attributes:
+        left_alone: objects that are not as wanted, and about which nothing is done.
+    """
 
     actions: tuple[Action, ...] = ()
+    left_alone: frozenset[Ref] = frozenset()
+
+    @property
+    def targets(self) -> set[Ref]:
+        """Of all actions."""
+        return {action.target for action in self.actions}
 
     def __bool__(self) -> bool:
         return bool(self.actions)
@@ -57,21 +67,27 @@ def plan(wanted: Sequence[Object], observed: Observed, left_alone: Mapping[Ref, 
         left_alone: objects that the API server or a webhook keeps otherwise than we apply them, with the
             fingerprint of what came out of it: they are not applied again while they look like that.
     """
-    applies = list(_applies(wanted, observed, left_alone or {}))
+    applies = list(_applies(wanted, observed))
+    kept = {action.target for action in applies if _is_known(action, observed, left_alone or {})}
+    applies = [action for action in applies if action.target not in kept]
     rolls = any(action.target[0] == DEPLOYMENT.name for action in applies)
-    return Plan((*applies, *_deletes(wanted, observed, rolls)))
+    return Plan((*applies, *_deletes(wanted, observed, rolls)), frozenset(kept))
 
 
-def _applies(wanted: Sequence[Object], observed: Observed, left_alone: Mapping[Ref, str]) -> Iterator[Action]:
+def _applies(wanted: Sequence[Object], observed: Observed) -> Iterator[Action]:
     for each in wanted:
         target = ref(each)
         seen = observed.children.get(target)
         if seen is None:
             yield Action(APPLY, target, "absent", each)
-        elif (
-            _can_change(seen) and (path := difference(each, seen)) and left_alone.get(target) != fingerprint(each, seen)
-        ):
+        elif _can_change(seen) and (path := difference(each, seen)):
             yield Action(APPLY, target, f"{path} differs", each)
+
+
+def _is_known(action: Action, observed: Observed, left_alone: Mapping[Ref, str]) -> bool:
+    """Whether an apply would only bring out again what came out of the last one."""
+    seen = observed.children.get(action.target)
+    return seen is not None and left_alone.get(action.target) == fingerprint(action.body, seen)
 
 
 def fingerprint(wanted: Object, seen: Object) -> str:
@@ -88,10 +104,18 @@ def _can_change(seen: Object) -> bool:
 
 def _deletes(wanted: Sequence[Object], observed: Observed, rolls: bool) -> Iterator[Action]:
     keep = {ref(each) for each in wanted}
-    templates = "".join(each["metadata"]["annotations"][TEMPLATE] for each in wanted if each["kind"] == DEPLOYMENT.name)
+    templates = _templates(wanted, observed)
     pods_change = rolls or not all_settled(observed)
     for target, seen in observed.children.items():
         kind, name = target
         needed = BY_NAME[kind].for_pods and (pods_change or json.dumps(name) in templates)
         if target not in keep and not needed and "deletionTimestamp" not in seen["metadata"]:
             yield Action(DELETE, target, "no longer asked for", {}, seen["metadata"]["uid"])
+
+
+def _templates(wanted: Sequence[Object], observed: Observed) -> str:
+    """The templates that pods may still be made of: those of Deployments, and of a download that has not ended."""
+    written = [each["metadata"]["annotations"][TEMPLATE] for each in wanted if each["kind"] == DEPLOYMENT.name]
+    jobs = [each for (kind, _), each in observed.children.items() if kind == JOB.name]
+    under_way = [each for each in jobs if not each.get("status", {}).get("succeeded")]
+    return "".join([*written, *(json.dumps(each["spec"]["template"]) for each in under_way)])

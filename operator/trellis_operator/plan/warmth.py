@@ -1,4 +1,4 @@
-"""How far one engine's warm-up is, as the engine tells it. Never knows how it was asked."""
+"""How far one engine's warm-up is and what it holds, as the engine tells it. Never knows how it was asked."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,8 @@ class Warmth:
         key: the one that is under way, as TOKENSxSLOTS; empty where none is.
         has_graphs: whether its device has any, as far as it knows by then.
         failures: sizes that it serves without a graph since the capture failed, and why.
+        contents: a name for the files that it has loaded; empty before that.
+        revision: that the source had for them; empty where none is known.
     """
 
     pod: str
@@ -24,6 +26,8 @@ class Warmth:
     key: str = ""
     has_graphs: bool = False
     failures: tuple[tuple[str, str], ...] = ()
+    contents: str = ""
+    revision: str = ""
 
     @property
     def done(self) -> bool:

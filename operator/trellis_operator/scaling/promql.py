@@ -5,7 +5,9 @@ they are. None is given while no gateway is scraped, and while gateways use engi
 nobody scrapes must not look like what nobody uses.
 """
 
-from trellis_operator.scaling.formula import Targets
+from collections.abc import Callable
+
+from trellis_operator.scaling.formula import QUEUE_SHARE, Targets
 
 CAPACITY_WINDOW = "1h"
 """An engine that has little to do makes small batches, which are slow by the token: its best in this time counts.
@@ -31,13 +33,26 @@ def need_query(namespace: str, model: str, targets: Targets, window_s: int) -> s
     queued = f"(sum({series('trellis_engine_queued_tokens')}) or vector(0))"
     rate = f"sum(rate({series('trellis_engine_tokens_total')}[{window_s}s]))"
     best = f"max_over_time({series('trellis_engine_capacity_tokens_per_second')}[{CAPACITY_WINDOW}])"
+    capacity = f"avg({best} > 0)"
     parts = {
-        "waiting": f"({held} + {queued}) / {targets.waiting_tokens:.15g}",
-        "rate": f"{rate} / (avg({best} > 0) * {targets.utilization:.15g})",
+        **_by_waiting(f"({held} + {queued})", capacity, series, targets),
+        "rate": f"{rate} / ({capacity} * {targets.utilization:.15g})",
     }
-    # A label keeps the two apart: of two series with equal labels `or` would drop one.
+    # A label keeps them apart: of two series with equal labels `or` would drop one.
     larger = " or ".join(f'label_replace({part}, "by", "{name}", "", "")' for name, part in parts.items())
     # One that has just begun to serve may be scraped a moment later.
     used = f"min_over_time({series('trellis_gateway_endpoint_up')}[{window_s}s]) == 1"
     unseen = f"{used} unless on () {series('trellis_engine_up')}"
     return f"max({larger}) and on () {held} unless on () ({unseen})"
+
+
+def _by_waiting(waiting: str, capacity: str, series: Callable[[str], str], targets: Targets) -> dict[str, str]:
+    """By a number; or by what an engine does, and what its queue has room for: the larger need is the smaller room."""
+    if targets.waiting_tokens is not None:
+        return {"waiting": f"{waiting} / {targets.waiting_tokens:.15g}"}
+    measured = f"{waiting} / ({capacity} * {targets.wait_s:.15g})"
+    room = f"avg({series('trellis_engine_max_queued_tokens')} > 0)"
+    return {
+        "waiting": f"({measured} or {waiting} / {targets.unmeasured_tokens:.15g})",
+        "room": f"{waiting} / ({room} * {QUEUE_SHARE:.15g})",
+    }

@@ -118,7 +118,9 @@ class Fetch:
     def _fetch(self) -> Fetched:
         source = self._open_source()
         part, where = self._order.part, describe(self._order.source)
-        listing = self._retries.call(lambda: source.listing(select.wanted(part)))
+        listing = self._retries.call(
+            lambda: source.listing(select.wanted(part)), progress=lambda: self._progress.received_bytes
+        )
         select.check(listing, part, where)
         self._progress.say(
             f"{where}: {len(listing.files)} files{f' of {listing.revision}' if listing.revision else ''}"
@@ -155,15 +157,15 @@ class Fetch:
         }
 
     def _open_source(self) -> FileSource:
-        stall_s, around = self._order.patience.stall_s, self._surroundings
-        web = Web(stall_s, self._deadline)
+        patience, around = self._order.patience, self._surroundings
+        web = Web(patience.stall_s, self._deadline)
         match self._order.source:
             case HuggingFaceSource() as source:
                 return Hub(source, around.hub_endpoint, around.hub_token, web)
             case S3Source() as source:
                 return S3(source, around.s3_credentials, web)
             case PackageSource() as source:
-                return Package(source, self._staging.scratch(), stall_s, self._deadline, self._progress.say)
+                return Package(source, self._staging.scratch(), patience, self._deadline, self._progress, web)
 
     def _on_failure(self, error: FetchError, pause_s: float) -> None:
         self._metrics.count(error)

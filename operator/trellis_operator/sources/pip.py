@@ -5,6 +5,7 @@ Never knows what is in the wheel.
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,9 @@ from trellis_operator.sources.patience import Deadline
 from trellis_operator.sources.progress import duration, size
 
 _REPORT_EVERY_S = 2.0
+_SETTINGS_S = 30.0
+_SETTING = re.compile(r"^(global|download|:env:)\.([a-z-]+)='(.*)'$", re.MULTILINE)
+_STRENGTH = ("global", "download", ":env:")
 
 
 def download_wheel(
@@ -46,6 +50,17 @@ def download_wheel(
     if code or len(found) != 1:
         raise _failure(requirement, complaint)
     return found[0].rename(folder / found[0].name)
+
+
+def pip_settings() -> dict[str, str]:
+    """What this interpreter's pip is told by its files and by the environment; empty without pip."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SETTINGS_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {}
+    found = sorted(_SETTING.findall(done.stdout), key=lambda setting: _STRENGTH.index(setting[0]))
+    return {name: value for _, name, value in found}
 
 
 def _start(requirement: str, work: Path) -> subprocess.Popen[str]:

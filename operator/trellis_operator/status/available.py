@@ -1,6 +1,7 @@
 """EngineAvailable and GatewayAvailable: whether somebody serves."""
 
 from trellis_operator.desired import names
+from trellis_operator.source import can_change
 from trellis_operator.status.condition import FALSE, TRUE, Condition
 from trellis_operator.status.trouble import trouble
 from trellis_operator.status.view import View, count
@@ -29,5 +30,15 @@ def _available(view: View, kind: str, component: str, ready: int, wanted: int) -
     if ready:
         why = f": {found[1]}" if found else ""
         return Condition(kind, TRUE, "SomeReady", f"{ready} of {wanted} {component}s are ready{why}")
-    reason, message = found or ("Starting", f"no {component} is ready yet")
+    reason, message = found or ("Starting", f"no {component} is ready yet{_perhaps(view, component)}")
     return Condition(kind, FALSE, reason, message)
+
+
+def _perhaps(view: View, component: str) -> str:
+    """Why gateways may wait for ever beside engines that are ready; only they themselves know."""
+    if component == names.ENGINE or not (can_change(view.model.model.source) and count(view.engine, "readyReplicas")):
+        return ""
+    return (
+        ": if that stays, the source has changed since engines read it. What to do: write another text into the "
+        "annotation trellis.dev/restart, which makes all pods anew"
+    )

@@ -4,6 +4,7 @@ from typing import Any
 
 from trellis_operator.desired import names
 from trellis_operator.plan.observed import is_settled, is_updated
+from trellis_operator.status import contents
 from trellis_operator.status.condition import FALSE, TRUE, Condition
 from trellis_operator.status.trouble import NO_CAPACITY, VOLUME_NOT_FOUND, VOLUME_PENDING, trouble
 from trellis_operator.status.view import View, condition_of, count, is_true
@@ -62,9 +63,12 @@ def degraded(view: View) -> Condition:
         return Condition(kind, TRUE, view.refusals[0].reason, view.refusals[0].message)
     if view.contested:
         return Condition(kind, TRUE, "ForeignWriter", view.contested[0])
+    if view.rewritten:
+        more = f" ({len(view.rewritten) - 1} more objects like it)" if len(view.rewritten) > 1 else ""
+        return Condition(kind, TRUE, "Rewritten", view.rewritten[0] + more)
     if view.model.suspended:
         return Condition(kind, FALSE, "Suspended", "spec.suspend is true")
-    found = trouble(view, names.ENGINE) or trouble(view, names.GATEWAY)
+    found = contents.mixed(view) or trouble(view, names.ENGINE) or trouble(view, names.GATEWAY)
     if found:
         return Condition(kind, TRUE, *found)
     lost = [each for each in (view.engine, view.gateway) if each and _lost_pods(each)]

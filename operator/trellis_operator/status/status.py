@@ -7,7 +7,7 @@ from trellis_operator.desired import names
 from trellis_operator.desired.deployment import DIGEST, HASH
 from trellis_operator.source import HuggingFaceSource, ImageSource, PackageSource
 from trellis_operator.spec import EmbeddingModel
-from trellis_operator.status import condition
+from trellis_operator.status import condition, contents
 from trellis_operator.status.autoscaled import autoscaled
 from trellis_operator.status.available import engine_available, gateway_available
 from trellis_operator.status.condition import Condition
@@ -51,10 +51,11 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
     """
     model = view.model
     warmed = warmed_graphs(view)
+    digest = _annotation(view.gateway, DIGEST) or model.digest
     return {
         "observedGeneration": model.generation,
-        "modelDigest": _annotation(view.engine, DIGEST) or model.digest,
-        "resolved": _resolved(view),
+        "modelDigest": digest,
+        "resolved": _resolved(view, contents.told(view, before, digest)),
         "engine": {
             **_counts(view.engine),
             "updatedReplicas": count(view.engine, "updatedReplicas"),
@@ -83,12 +84,13 @@ def _counts(deployment: Object | None) -> Object:
     return {"replicas": count(deployment, "replicas"), "readyReplicas": count(deployment, "readyReplicas")}
 
 
-def _resolved(view: View) -> Object:
-    """What pods are made of, which may be older than what this operator would make."""
+def _resolved(view: View, told: Mapping[str, str]) -> Object:
+    """What pods are made of, which may be older than what this operator would make, and what engines told of theirs."""
     found = {
         "engineImage": _image(view.engine),
         "gatewayImage": _image(view.gateway),
-        "revision": _revision(view.model),
+        "revision": told.get("revision") or _revision(view.model),
+        "contents": told.get("contents"),
         "templateHash": _annotation(view.engine, HASH),
     }
     return {key: value for key, value in found.items() if value}

@@ -2,6 +2,7 @@
 
 from trellis_operator.desired import names
 from trellis_operator.desired.fetch import FETCH
+from trellis_operator.desired.model_volume import COPY
 from trellis_operator.plan.pod_view import PodView, Trouble
 from trellis_operator.plan.volume_wait import VolumeWait
 from trellis_operator.source import PvcSource
@@ -12,6 +13,7 @@ from trellis_operator.status.view import View, condition_of
 NO_CAPACITY = "NoCapacity"
 VOLUME_NOT_FOUND = "VolumeNotFound"
 VOLUME_PENDING = "VolumePending"
+_OURS = (names.ENGINE, names.GATEWAY, FETCH, COPY)
 _IMAGE = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}
 
 
@@ -65,6 +67,18 @@ def _without_volume(model: EmbeddingModel, pod: PodView, wait: VolumeWait) -> tu
 
 def _of(pod: PodView, found: Trouble) -> tuple[str, str]:
     if found.reason in _IMAGE:
-        return "ImagePull", f"pod {pod.name}: the image of {found.container} cannot be had: {found.message}"
+        said = f"pod {pod.name}: the image of {found.container} cannot be had: {found.message}"
+        return "ImagePull", said + _if_injected(found)
     where = f"{found.container} of pod {pod.name}" if found.container else f"pod {pod.name}"
-    return found.reason or "NotReady", f"{where}: {found.message or 'no message'}"
+    return found.reason or "NotReady", f"{where}: {found.message or 'no message'}{_if_injected(found)}"
+
+
+def _if_injected(found: Trouble) -> str:
+    """What to do about a container that no template of ours has."""
+    if found.container in ("", *_OURS):
+        return ""
+    return (
+        f". No template of Trellis has a container {found.container}: a webhook of this cluster puts it into pods. "
+        "What to do: ask who runs that webhook to mend it, or to spare pods with the label "
+        "app.kubernetes.io/managed-by=trellis."
+    )

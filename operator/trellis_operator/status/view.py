@@ -26,7 +26,8 @@ class View:
         source_lacks: a reason and what to do, where the source cannot be had as this operator would.
         scaler_lacks: a reason and what to do, where the model could only be autoscaled in part.
         contested: objects that someone else changes again and again, each as a sentence.
-        warmth: what engines tell of their warm-up, those that do.
+        rewritten: objects that came out of the API server otherwise than they were applied, each as a sentence.
+        warmth: what engines tell of their warm-up and of what they hold, those that do.
     """
 
     model: EmbeddingModel
@@ -38,6 +39,7 @@ class View:
     source_lacks: tuple[str, str] | None = None
     scaler_lacks: tuple[str, str] | None = None
     contested: Sequence[str] = ()
+    rewritten: Sequence[str] = ()
     warmth: Sequence[Warmth] = ()
 
     @property

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from trellis_wire.contents import full_digest
 from trellis_wire.v1 import embedding_pb2 as pb
 
 
@@ -10,7 +11,7 @@ class Card:
     """One engine's model."""
 
     digest: str
-    """Changes with everything that changes vectors."""
+    """Changes with everything that changes vectors, what was found at the model's source included."""
     dimensions: int
     """Of a native vector."""
     allowed_dimensions: frozenset[int]
@@ -37,6 +38,19 @@ class Card:
     """Of the vector of a token."""
     max_terms: int = 0
     """Of a sparse row."""
+    texts: str = ""
+    """A name for the files that a gateway reads too; empty where the engine tells none."""
+    ready_since: float = 0.0
+    """Seconds of Unix time, by the engine's clock."""
+
+    def fits(self, wanted: str | None, texts: str) -> bool:
+        """Whether a gateway may ask for this: it is the model that is wanted, and has read the same files.
+
+        A gateway that was told no digest takes any model, with prompts and rules of its own.
+        """
+        if wanted is None:
+            return True
+        return self.digest.partition("+")[0] == wanted and (not texts or self.texts in ("", texts))
 
 
 def card_of(info: pb.InfoResponse) -> Card:
@@ -49,7 +63,7 @@ def card_of(info: pb.InfoResponse) -> Card:
         if getattr(info, field) < 1:
             raise ValueError(f"the engine gives no {field}")
     return Card(
-        digest=info.model_digest,
+        digest=full_digest(info.model_digest, info.contents),
         dimensions=info.dimensions,
         allowed_dimensions=frozenset(info.allowed_dimensions),
         max_input_tokens=info.max_input_tokens,
@@ -64,4 +78,6 @@ def card_of(info: pb.InfoResponse) -> Card:
         outputs=frozenset(info.outputs or ("dense",)),
         token_dimensions=info.token_dimensions,
         max_terms=info.max_terms,
+        texts=info.texts,
+        ready_since=info.ready_since,
     )

@@ -25,6 +25,10 @@ class Endpoint:
     """How long it takes to get its full share, new or returned: its caches are cold. 0: it has it at once."""
     standing: Standing = Standing.READY
     """What is said of it where it was found."""
+    warm: bool = False
+    """Whether it has been at work for others, and so gets its full share as soon as it is seen."""
+    seen: bool = False
+    """Whether it was looked at, and what came of it is known."""
     ready: bool = False
     """Whether it says so itself."""
     lost: bool = False
@@ -49,16 +53,17 @@ class Endpoint:
     def seen_ready(self, card: Card, now: float) -> None:
         """It says that it serves."""
         if not self.ready or self.card is None or self.card.digest != card.digest:
-            self.ready_since = now
+            self.ready_since = now - self.slow_start_s if self.warm else now
         self.card, self.ready, self.lost, self.silent_looks = card, True, False, 0
+        self.seen, self.warm = True, False
 
     def seen_down(self) -> None:
         """It says that it does not serve: it starts, or it ends."""
-        self.ready, self.silent_looks = False, 0
+        self.ready, self.silent_looks, self.seen = False, 0, True
 
     def seen_lost(self) -> None:
         """It cannot be reached, or did not do what it said that it would."""
-        self.ready, self.lost, self.silent_looks = False, True, 0
+        self.ready, self.lost, self.silent_looks, self.seen = False, True, 0, True
 
     def seen_silent(self) -> None:
         """It did not answer in time."""
@@ -69,6 +74,10 @@ class Endpoint:
     def serves(self, digest: str) -> bool:
         """Whether it is there to stay, and ready with the model of this digest."""
         return self.ready and self.standing is not Standing.LEAVING and self._has(digest)
+
+    def fails(self, digest: str | None) -> bool:
+        """Whether it is known that it takes no work for this digest, or for any where none is known yet."""
+        return self.seen and not (self.ready and (digest is None or self._has(digest)))
 
     def lingers(self, digest: str) -> bool:
         """Whether it is on its way out and may still take a call for this digest: engines do so for a while."""

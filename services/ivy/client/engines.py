@@ -15,7 +15,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from ivy.client.card import Card
 from ivy.client.endpoint import Endpoint
 from ivy.client.member import Member
-from ivy.client.picking import ejection_s, pick, pinned, usable
+from ivy.client.picking import ejection_s, pick, pinned, set_aside, usable
 from ivy.client.retry_budget import RetryBudget
 from ivy.client.target import Target
 from ivy.config import Config
@@ -36,7 +36,10 @@ _log = logging.getLogger(__name__)
 class Engines:
     """Asks the engine that is least loaded, and once another one where that is worth it."""
 
-    def __init__(self, config: Config, metrics: Metrics, random: Random | None = None) -> None:
+    def __init__(self, config: Config, metrics: Metrics, random: Random | None = None, texts: str = "") -> None:
+        """`texts` names the files that this gateway reads; engines that read others are not asked."""
+        self._texts = texts
+        self._aside: set[str] = set()
         self._wanted = config.model_digest
         self._digest = config.model_digest
         self._slow_start_s = config.slow_start_s
@@ -46,7 +49,7 @@ class Engines:
         self._random = random or Random()  # noqa: S311 (spreads load, keeps no secret)
         self._clock: Callable[[], float] = time.monotonic
         self._members: dict[_Key, Member] = {}
-        self._told: Callable[[], None] = lambda: None
+        self._told: list[Callable[[], None]] = []
         self.is_told = False
         """Whether the set has been told at all: until then, that there is none means nothing."""
         self.leaving: set[asyncio.Task[None]] = set()
@@ -59,7 +62,7 @@ class Engines:
 
     def on_change(self, told: Callable[[], None]) -> None:
         """Let `told` be called whenever an engine may have become one that can be asked, or has ceased to be."""
-        self._told = told
+        self._told.append(told)
 
     def replace(self, targets: Collection[Target]) -> None:
         """Make `targets` the whole set, at once. Nothing new is sent to an engine that is not in it any more."""
@@ -73,6 +76,13 @@ class Engines:
             self._members[key].endpoint.stand(target.standing, self._clock())
         self.is_told = True
         self._changed()
+
+    def failing(self) -> frozenset[str]:
+        """Engines of the set that are known to take no work: each its instance, or its address where it has none."""
+        members = self._members.items()
+        return frozenset(
+            instance or address for (address, instance), each in members if each.endpoint.fails(self._digest)
+        )
 
     async def close(self) -> None:
         """Stop looking, and end every connection with whatever is still on it."""
@@ -159,7 +169,8 @@ class Engines:
 
     def _added(self, target: Target) -> Member:
         _log.info("engine %s is in the set", target.address)
-        endpoint = Endpoint(target.address, slow_start_s=self._slow_start_s, standing=target.standing)
+        slow_start_s = self._slow_start_s
+        endpoint = Endpoint(target.address, slow_start_s=slow_start_s, standing=target.standing, warm=target.warm)
         return Member(endpoint, self._metrics.endpoint_came(endpoint), self._clock, self._changed)
 
     def _remove(self, member: Member) -> None:
@@ -170,5 +181,12 @@ class Engines:
         task.add_done_callback(self.leaving.discard)
 
     def _changed(self) -> None:
-        self._digest = pinned(self._wanted, self._digest, self.endpoints)
-        self._told()
+        self._digest = pinned(self._wanted, self._digest, self.endpoints, self._texts)
+        aside = set_aside(self._digest, self.endpoints)
+        for address in aside - self._aside:
+            _log.warning(
+                "engine %s gets no calls: it holds another model or other files of it than %s", address, self._digest
+            )
+        self._aside = aside
+        for told in self._told:
+            told()

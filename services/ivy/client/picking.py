@@ -79,21 +79,34 @@ def ejection_s(endpoint: Endpoint, endpoints: Sequence[Endpoint], now: float) ->
     return float(min(FIRST_EJECTION_S * 2**endpoint.ejections, LONGEST_EJECTION_S))
 
 
-def pinned(wanted: str | None, current: str | None, endpoints: Sequence[Endpoint]) -> str | None:
-    """The digest whose engines are used.
+def pinned(wanted: str | None, current: str | None, endpoints: Sequence[Endpoint], texts: str = "") -> str | None:
+    """The digest whose engines are used, contents included.
+
+    Engines of one model may hold different contents, where its source can change. All gateways are to ask those of the
+    same, also one that starts when both are there: so the one that has been ready for longest counts.
 
     Args:
-        wanted: the only one that may be; None: any.
+        wanted: the only model that may be; None: any.
         current: the one so far; None: there was none.
         endpoints: all that there are.
+        texts: a name for the files that this gateway reads; empty: any will do.
 
     Returns:
-        The one so far as long as any engine of it is ready, then that of the first other engine that is.
+        The one so far as long as any engine of it is ready to stay, then that of another engine that is.
     """
-    if wanted is not None:
-        return wanted
-    ready = [each.card.digest for each in endpoints if each.ready and each.card is not None]
-    return current if current in ready or not ready else ready[0]
+    fitting = [each for each in endpoints if each.ready and each.card is not None and each.card.fits(wanted, texts)]
+    staying = [each for each in fitting if each.standing is not Standing.LEAVING] or fitting
+    cards = [each.card for each in staying if each.card is not None]
+    if not cards:
+        return current or wanted
+    oldest = min(cards, key=lambda card: card.ready_since)
+    return current if current in [card.digest for card in cards] else oldest.digest
+
+
+def set_aside(digest: str | None, endpoints: Sequence[Endpoint]) -> set[str]:
+    """The addresses of engines that are ready and get nothing: they hold something else than this digest."""
+    ready = [each for each in endpoints if each.ready and each.card is not None]
+    return {each.address for each in ready if each.card is not None and each.card.digest != digest}
 
 
 def _two(able: Sequence[Endpoint], now: float, random: Random) -> list[Endpoint]:

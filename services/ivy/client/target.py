@@ -23,3 +23,7 @@ class Target:
     instance: str = ""
     """Tells a new engine from an old one at the same address; empty where nobody knows."""
     standing: Standing = Standing.READY
+    pod: str = ""
+    """Its name; empty where nobody knows."""
+    warm: bool = False
+    """Whether it has been at work for others: it needs no slow start."""

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
@@ -25,6 +25,8 @@ class Backend:
     """Of the pod, which may have an address in each family; the address itself where no pod is named."""
     state: State
     is_v6: bool = False
+    pod: str = ""
+    """Its name; empty where no pod is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +60,4 @@ def _one_of_pod(seen: list[Backend]) -> Backend:
     states = {backend.state for backend in seen}
     state = State.TERMINATING if State.TERMINATING in states else max(states)
     chosen = min(seen, key=lambda backend: (backend.is_v6, backend.address))
-    return Backend(chosen.address, chosen.instance, state, chosen.is_v6)
+    return replace(chosen, state=state)

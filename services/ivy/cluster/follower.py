@@ -159,4 +159,4 @@ _STANDINGS = {
 def targets(known: frozenset[Backend]) -> list[Target]:
     """The engines as those who ask them want to know them."""
     ordered = sorted(known, key=lambda each: each.address)
-    return [Target(each.address, each.instance, _STANDINGS[each.state]) for each in ordered]
+    return [Target(each.address, each.instance, _STANDINGS[each.state], each.pod) for each in ordered]

@@ -34,6 +34,7 @@ class _Conditions(_Fields):
 
 class _Reference(_Fields):
     uid: str = ""
+    name: str = ""
 
 
 class _Endpoint(_Fields):
@@ -169,8 +170,9 @@ def _backend(endpoint: _Endpoint, port: int) -> Backend:
     except ValueError:
         raise SyncFailed("garbage", "an endpoint's address is not one") from None
     address = f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}"
-    instance = endpoint.target_ref.uid if endpoint.target_ref is not None else ""
-    return Backend(address, instance or address, _state(endpoint.conditions or _Conditions()), host.version == 6)
+    pod = endpoint.target_ref or _Reference()
+    state = _state(endpoint.conditions or _Conditions())
+    return Backend(address, pod.uid or address, state, host.version == 6, pod.name)
 
 
 def _state(conditions: _Conditions) -> State:

@@ -154,7 +154,7 @@ class Graphs(_message.Message):
     def __init__(self, held: _Optional[int] = ..., captures: _Optional[int] = ..., capture_failures: _Optional[int] = ..., evictions: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[GraphFailure, _Mapping]]] = ...) -> None: ...
 
 class InfoResponse(_message.Message):
-    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions", "max_terms", "warmup", "graphs")
+    __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions", "max_terms", "warmup", "graphs", "contents", "texts", "revision", "ready_since")
     MODEL_NAME_FIELD_NUMBER: _ClassVar[int]
     MODEL_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ARCHITECTURE_FIELD_NUMBER: _ClassVar[int]
@@ -178,6 +178,10 @@ class InfoResponse(_message.Message):
     MAX_TERMS_FIELD_NUMBER: _ClassVar[int]
     WARMUP_FIELD_NUMBER: _ClassVar[int]
     GRAPHS_FIELD_NUMBER: _ClassVar[int]
+    CONTENTS_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    READY_SINCE_FIELD_NUMBER: _ClassVar[int]
     model_name: str
     model_digest: str
     architecture: str
@@ -201,4 +205,8 @@ class InfoResponse(_message.Message):
     max_terms: int
     warmup: Warmup
     graphs: Graphs
-    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ..., max_terms: _Optional[int] = ..., warmup: _Optional[_Union[Warmup, _Mapping]] = ..., graphs: _Optional[_Union[Graphs, _Mapping]] = ...) -> None: ...
+    contents: str
+    texts: str
+    revision: str
+    ready_since: float
+    def __init__(self, model_name: _Optional[str] = ..., model_digest: _Optional[str] = ..., architecture: _Optional[str] = ..., dtype: _Optional[str] = ..., device: _Optional[str] = ..., attention_backend: _Optional[str] = ..., dimensions: _Optional[int] = ..., allowed_dimensions: _Optional[_Iterable[int]] = ..., max_input_tokens: _Optional[int] = ..., vocabulary_size: _Optional[int] = ..., pooling: _Optional[str] = ..., normalize: _Optional[bool] = ..., max_batch_tokens: _Optional[int] = ..., max_queued_tokens: _Optional[int] = ..., queued_tokens: _Optional[int] = ..., version: _Optional[str] = ..., task: _Optional[str] = ..., outputs: _Optional[_Iterable[str]] = ..., labels: _Optional[_Iterable[str]] = ..., token_dimensions: _Optional[int] = ..., max_terms: _Optional[int] = ..., warmup: _Optional[_Union[Warmup, _Mapping]] = ..., graphs: _Optional[_Union[Graphs, _Mapping]] = ..., contents: _Optional[str] = ..., texts: _Optional[str] = ..., revision: _Optional[str] = ..., ready_since: _Optional[float] = ...) -> None: ...

@@ -15,6 +15,7 @@ from collections.abc import Sequence as Sequences
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class Group:
         return self.begin + self.count * self.length
 
 
+Lengths = Sequences[int] | NDArray[np.int64]
+
+Order = NDArray[np.int64] | None
+"""Which of the caller's sequences lies in each slot; None where there is one alone."""
+
 View = tuple[Group, int]
 """Neighbours that see alike, and how many tokens of each are seen: the first ones."""
 
@@ -58,14 +64,16 @@ class Ragged:
     seen: Tensor | None = None
     """int32 [S]: how many tokens of each are seen. Only where lengths are not known before the step runs: there are
     then no groups, `starts` lies where the step reads it, and `longest` is the longest that may come."""
+    pads: int = 0
+    """Rows of the longest sequence of pads that may come; it may have more than a model has positions."""
 
     @classmethod
-    def of(cls, lengths: Sequences[int], seen: Sequences[int] = ()) -> "Ragged":
+    def of(cls, lengths: Lengths, seen: Lengths = ()) -> "Ragged":
         """Sequences of these lengths, ascending; of each the first `seen` tokens are seen, where not all of all are."""
         starts = np.zeros(len(lengths) + 1, dtype=np.int32)
         np.asarray(lengths, dtype=np.int32).cumsum(out=starts[1:])
         partly = np.asarray(seen, dtype=np.int32) if len(seen) else None
-        return cls(torch.from_numpy(starts), int(starts[-1]), lengths[-1], partly)
+        return cls(torch.from_numpy(starts), int(starts[-1]), int(lengths[-1]), partly)
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
@@ -144,89 +152,93 @@ class Batch:
         """
         if not sequences:
             raise ValueError("a batch has at least one sequence")
-        lengths = [sequence.token_ids.size for sequence in sequences]
+        arrays: Sequences[NDArray[np.int32]] = [sequence.token_ids for sequence in sequences]
         unseen = [sequence.unseen for sequence in sequences]
-        order: Sequences[int] = range(len(sequences))
-        slots = sequences
-        if len(slots) > 1:
-            order = _order(lengths, unseen)
-            slots = [sequences[index] for index in order]
-            lengths = [lengths[index] for index in order]
-        seen = [each.tokens - each.unseen for each in slots] if any(unseen) else ()
+        order, lengths = _order(arrays, unseen)
+        if order is not None:
+            arrays = itemgetter(*order.tolist())(arrays)
+        seen = _seen(lengths, unseen, order) if any(unseen) else ()
         ragged = Ragged.of(lengths, seen)
         begins = ragged.starts.numpy()[:-1]
-        parts, places = _parts(slots, begins, order)
+        parts, places = _parts(sequences, begins, order)
         return cls(
-            token_ids=torch.from_numpy(_joined([each.token_ids for each in slots])),
+            token_ids=torch.from_numpy(_joined(arrays)),
             positions=torch.from_numpy(_positions(ragged.tokens, begins, lengths)),
-            token_types=_types(slots),
+            token_types=_types(sequences, order),
             ragged=ragged,
             parts=parts,
             places=places,
         )
 
 
-def _order(lengths: list[int], unseen: list[int]) -> Sequences[int]:
-    """Which sequence lies in each slot."""
-    if any(unseen):
-        return sorted(range(len(lengths)), key=lambda index: (lengths[index], unseen[index]))
-    return sorted(range(len(lengths)), key=lengths.__getitem__)
+def _order(arrays: Sequences[NDArray[np.int32]], unseen: list[int]) -> tuple[Order, Lengths]:
+    """Which sequence lies in each slot, and how many tokens lie there."""
+    if len(arrays) == 1:
+        return None, (len(arrays[0]),)
+    lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    order = np.lexsort((np.asarray(unseen), lengths)) if any(unseen) else lengths.argsort(kind="stable")
+    return order, lengths[order]
 
 
-def _slots_of(order: Sequences[int]) -> Sequences[int]:
+def _seen(lengths: Lengths, unseen: list[int], order: Order) -> NDArray[np.int64]:
+    """How many tokens are seen in each slot."""
+    own = np.asarray(unseen, np.int64)
+    return np.asarray(lengths, np.int64) - (own if order is None else own[order])
+
+
+def _slots_of(order: Order) -> Sequences[int]:
     """In which slot each sequence lies."""
-    slots = [0] * len(order)
-    for slot, index in enumerate(order):
-        slots[index] = slot
-    return slots
+    if order is None:
+        return (0,)
+    slots = np.empty_like(order)
+    slots[order] = np.arange(order.shape[0])
+    found: list[int] = slots.tolist()
+    return found
 
 
-def _joined(arrays: list[NDArray[Any]]) -> NDArray[np.int64]:
+def _joined(arrays: Sequences[NDArray[Any]]) -> NDArray[np.int64]:
     whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     return whole.astype(np.int64)
 
 
-def _positions(tokens: int, begins: NDArray[np.int32], lengths: list[int]) -> NDArray[np.int64]:
+def _positions(tokens: int, begins: NDArray[np.int32], lengths: Lengths) -> NDArray[np.int64]:
     positions = np.arange(tokens)
     if len(lengths) > 1:
         # Of one type, so that nothing is cast on the way.
-        positions -= np.repeat(begins.astype(np.int64), lengths)
+        positions -= begins.astype(np.int64).repeat(lengths)
     return positions
 
 
-def _types(slots: Sequences[Sequence]) -> Tensor | None:
-    if all([each.token_types is None for each in slots]):  # noqa: C419 (a list is met in half the time)
+def _types(sequences: Sequences[Sequence], order: Order) -> Tensor | None:
+    if all([each.token_types is None for each in sequences]):  # noqa: C419 (a list is met in half the time)
         return None
+    slots = _in_order(sequences, order)
     return torch.from_numpy(
         _joined([np.zeros(each.tokens, np.uint8) if each.token_types is None else each.token_types for each in slots])
     )
 
 
-def _parts(
-    slots: Sequences[Sequence], begins: NDArray[np.int32], order: Sequences[int]
-) -> tuple[tuple[Part, ...], Places]:
+def _in_order(sequences: Sequences[Sequence], order: Order) -> Sequences[Sequence]:
+    """The sequence in each slot."""
+    return sequences if order is None else [sequences[index] for index in order.tolist()]
+
+
+def _parts(sequences: Sequences[Sequence], begins: NDArray[np.int32], order: Order) -> tuple[tuple[Part, ...], Places]:
     """The rows of each form, and where each sequence finds its own."""
-    spans = _single(slots)
-    if spans is None:
-        return _several(slots, begins.tolist(), order)
-    bounds = _bounds(spans)
+    forms = [each.form for each in sequences]
+    form = forms[0]
+    # Equal ones are mostly one and the same.
+    if form is None or forms.count(form) < len(forms):
+        return _several(_in_order(sequences, order), begins.tolist(), _slots_of(order))
+    packed = np.fromiter([each.span for each in sequences], np.int64, len(forms))
+    bounds = (packed if order is None else packed[order]).view(np.int32).reshape(-1, 2)
     bounds += begins[:, None]
-    return (Part(slots[0].wants[0].form, torch.from_numpy(bounds)),), Single(_slots_of(order))
+    return (Part(form, torch.from_numpy(bounds)),), Single(_slots_of(order))
 
 
-def _single(slots: Sequences[Sequence]) -> list[Span] | None:
-    """The spans, where each sequence has one and all are wanted in one form."""
-    form = slots[0].wants[0].form
-    spans = []
-    for sequence in slots:
-        want = sequence.wants[0]
-        if len(sequence.wants) > 1 or len(want.spans) != 1 or (want.form is not form and want.form != form):
-            return None
-        spans.append(want.spans[0])
-    return spans
-
-
-def _several(slots: Sequences[Sequence], begins: list[int], order: Sequences[int]) -> tuple[tuple[Part, ...], Places]:
+def _several(
+    slots: Sequences[Sequence], begins: list[int], slots_of: Sequences[int]
+) -> tuple[tuple[Part, ...], Places]:
     spans: dict[OutputForm, list[Span]] = {}
     places = []
     for sequence, start in zip(slots, begins, strict=True):
@@ -239,7 +251,7 @@ def _several(slots: Sequences[Sequence], begins: list[int], order: Sequences[int
     index = {form: number for number, form in enumerate(spans)}
     by_slot = [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
     parts = tuple(Part(form, torch.from_numpy(_bounds(found))) for form, found in spans.items())
-    return parts, tuple(by_slot[slot] for slot in _slots_of(order))
+    return parts, tuple(by_slot[slot] for slot in slots_of)
 
 
 def _bounds(spans: list[Span]) -> NDArray[np.int32]:

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tulip_rose.rose.errors import LoadError
-from tulip_rose.rose.folder import read_object
 from tulip_rose.rose.options import EngineOptions
-
-_FILE = "config_sentence_transformers.json"
+from tulip_rose.rose.own_file import OWN_FILE, read_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +31,10 @@ def read_dimensions(folder: Path, config: dict[str, Any], options: EngineOptions
     Raises:
         LoadError: a size is not one that a vector of `full` values can be cut to.
     """
-    own = read_object(folder, _FILE)
+    own = read_own(folder)
     default = full
     if own.get("truncate_dim") is not None:
-        default = _size(own["truncate_dim"], f"{folder / _FILE}: truncate_dim", full)
+        default = _size(own["truncate_dim"], f"{folder / OWN_FILE}: truncate_dim", full)
     allowed = _allowed(folder, own, config, options, full)
     return Dimensions(default, tuple(sorted(set(allowed) - {default})))
 
@@ -47,7 +45,7 @@ def _allowed(
     if options.allowed_dimensions is not None:
         found, what = options.allowed_dimensions, "dimensions.allowed:"
     else:
-        holder, name = (own, _FILE) if own.get("matryoshka_dimensions") else (config, "config.json")
+        holder, name = (own, OWN_FILE) if own.get("matryoshka_dimensions") else (config, "config.json")
         found, what = holder.get("matryoshka_dimensions") or (), f"{folder / name}: matryoshka_dimensions"
     if not isinstance(found, list | tuple):
         raise LoadError(f"{what} {found!r} is not a list of sizes")

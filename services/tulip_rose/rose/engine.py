@@ -40,7 +40,7 @@ from tulip_rose.rose.plan.memory import UNPLANNED, Memory
 from tulip_rose.rose.pooling_words import to_manifest
 from tulip_rose.rose.room import Room
 from tulip_rose.rose.scoring.read import read_scorer
-from tulip_rose.rose.tokenizer_check import check_tokenizer
+from tulip_rose.rose.tokenizer_check import check_tokenizer, told_of_no_end
 from tulip_rose.rose.weights import Weights
 from tulip_rose.sequence import OutputKind, Sequence, Want
 
@@ -92,12 +92,14 @@ class Engine:
             check_tokenizer(path, name, config, model.vocabulary_size)
             if scorer is None:
                 heads = join_heads(path, config, options, model, outputs, kit, device.torch_device)
+                if (told := told_of_no_end(path, heads.facts.poolings)) is not None:
+                    log.warning("%s", told)
             else:
                 heads = score_heads(path, options, model, scorer, kit)
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
         framed, memory = None, _unplanned(device)
         if isinstance(device, GraphDevice) and room is not None:
-            memory = room.check_all(card)
+            memory = room.check_all(card, kit.attention)
             graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
             framed = Framed(model, heads.by_kind, device, graphs, card, kit.attention)
         engine = cls(model, heads.by_kind, device, kit, card, framed, memory)

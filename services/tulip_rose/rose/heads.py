@@ -14,6 +14,7 @@ from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.models.model import Config, Model
 from tulip_rose.rose.options import EngineOptions
 from tulip_rose.rose.outputs import Outputs
+from tulip_rose.rose.own_file import DENSE, SCORES, SPARSE, TOKENS, check_type
 from tulip_rose.rose.rows.load import load_rows
 from tulip_rose.rose.scoring.read import check_scores, labels_of_rows, score_head
 from tulip_rose.rose.scoring.scorer import Scorer
@@ -43,6 +44,7 @@ def score_heads(path: Path, options: EngineOptions, model: Model, scorer: Scorer
         LoadError: a file says what is not understood, or the manifest asks for what is of vectors alone.
     """
     check_scores(options)
+    check_type(path, SCORES)
     facts = alone_facts(path, options, model.positions, understood=scorer.understood, call=scorer.call, normalize=False)
     facts = replace(facts, poolings=scorer.poolings)
     return _scoring({OutputKind.DENSE: score_head(scorer, kit)}, facts, scorer.labels)
@@ -63,6 +65,7 @@ def join_heads(
         LoadError: a file says what is not understood, or what the model cannot give.
     """
     if outputs.alone:
+        check_type(path, *((SPARSE,) if OutputKind.SPARSE in outputs.heads else TOKENS))
         facts = alone_facts(
             path,
             options,
@@ -79,6 +82,7 @@ def join_heads(
     rows = load_rows(facts.rows, width, device)
     dimensions = read_dimensions(path, config, options, rows[-1].out if rows else width)
     dense = kit.head(facts.poolings, rows)
+    check_type(path, SCORES if facts.scores else DENSE)
     if facts.scores:
         check_scores(options)
         return _scoring(

@@ -29,15 +29,14 @@ class Part:
 
     def failed(self, first: int, count: int) -> tuple[int, ...]:
         """Which of some neighbours are not finite, counted from the first of them."""
+        if count == 1:
+            return () if self.finite.item(first) else (0,)
         finite = self.finite[first : first + count]
         return () if finite.all() else tuple(np.flatnonzero(~finite).tolist())
 
-    def each(self, slots: Sequence[int]) -> list[tuple[Output, ...]]:
-        """The rows in these slots, each as the one want of a sequence."""
-        if self.starts is not None or not self.finite.all():
-            return [(Output(self.slice(slot, 1).tobytes(), self.failed(slot, 1)),) for slot in slots]
-        whole, size = self.rows.tobytes(), self.rows.nbytes // max(1, self.rows.shape[0])
-        return [(Output(whole[slot * size : (slot + 1) * size], ()),) for slot in slots]
+    def output(self, first: int, count: int) -> Output:
+        """Some neighbours, as a sequence is given them."""
+        return Output(self.slice(first, count).tobytes(), self.failed(first, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +91,11 @@ class Rows:
         place = self.places[sequence][want]
         return self.parts[place.part].failed(place.first, place.count)
 
-    def outputs(self) -> list[tuple[Output, ...]]:
-        """Of each sequence what it is given, one a want."""
+    def outputs_of(self, sequence: int) -> tuple[Output, ...]:
+        """Of one sequence what it is given, one a want."""
         if isinstance(self.places, Single):
-            return self.parts[0].each(self.places.slots)
-        return [tuple(map(self._output, own)) for own in self.places]
-
-    def _output(self, place: Place) -> Output:
-        part = self.parts[place.part]
-        return Output(part.slice(place.first, place.count).tobytes(), part.failed(place.first, place.count))
+            return (self.parts[0].output(self.places.slots[sequence], 1),)
+        return tuple([self.parts[place.part].output(place.first, place.count) for place in self.places[sequence]])
 
     def array(self) -> NDArray[Any]:
         """All rows in the caller's order.

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import EngineDeadError, StepError, TooLargeError
 from tulip_rose.rose.lazy import LazyTensor, Rows
-from tulip_rose.sequence import Embedded, Sequence, StepTimes
+from tulip_rose.sequence import Sequence, StepTimes, embedded
 
 _IN_FLIGHT = 2
 
@@ -131,11 +131,11 @@ class EngineLoop:
 
     def _deliver(self, flight: _Flight, rows: Rows) -> None:
         came = time.monotonic()
-        outputs = list(rows.outputs())
         began = max(flight.packed, self._settled_at)
         step = StepTimes(flight.taken, flight.packed, began, came, time.monotonic())
-        for sequence, own in zip(flight.sequences, outputs, strict=True):
-            sequence.outcome = Embedded(own, flight.taken - sequence.arrival, step)
+        queued = [flight.taken - sequence.arrival for sequence in flight.sequences]
+        for sequence, outcome in zip(flight.sequences, embedded(rows, queued, step), strict=True):
+            sequence.outcome = outcome
         self._done(flight.sequences, came)
 
     def _fail(self, sequences: list[Sequence], error: BaseException) -> None:

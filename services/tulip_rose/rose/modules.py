@@ -14,6 +14,7 @@ from tulip_rose.rose.folder import read_json, read_object
 _FILE = "modules.json"
 _PACKAGE = "sentence_transformers"
 _WRITES = "module_output_name"
+_KEYS = frozenset({"idx", "kwargs", "name", "path", "type"})
 _NAMES = frozenset({"module_input_name", _WRITES})
 ROW = "sentence_embedding"
 """What sentence-transformers calls the rows, on their way from module to module."""
@@ -89,6 +90,11 @@ def _module(folder: Path, entry: Any) -> Module:
     kind, path = (entry.get("type"), entry.get("path", "")) if isinstance(entry, dict) else (None, "")
     if not isinstance(kind, str) or not isinstance(path, str):
         raise LoadError(f"{folder / _FILE}: a list of objects with a type and a path was expected")
+    strange = sorted(set(entry) - _KEYS)
+    if strange:
+        raise LoadError(f"{folder / _FILE}: {strange[0]} is not known; known are {', '.join(sorted(_KEYS))}")
+    if entry.get("kwargs"):
+        raise LoadError(f"{folder / _FILE}: kwargs {entry['kwargs']!r} is not supported: no request has such arguments")
     if Path(path).is_absolute() or ".." in Path(path).parts:
         raise LoadError(f"{folder / _FILE}: path {path!r} lies outside of the folder")
     return Module(_kind(kind), folder / path)

@@ -36,5 +36,6 @@ def finite(rows: Tensor) -> Tensor:
 
 def _pack_bits(bits: Tensor) -> Tensor:
     padded = functional.pad(bits.to(torch.uint8), (0, -bits.shape[1] % 8))
-    weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=bits.device)
-    return (padded.view(bits.shape[0], -1, 8) * weights).sum(dim=2, dtype=torch.uint8)
+    # Made on the device: a list would be copied there, and waited for.
+    places = torch.arange(8, dtype=torch.uint8, device=bits.device)
+    return (padded.view(bits.shape[0], -1, 8) << places).sum(dim=2, dtype=torch.uint8)

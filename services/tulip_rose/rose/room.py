@@ -9,13 +9,16 @@ from functools import partial
 
 import torch
 
+from tulip_rose.rose.backends.ahead import Takes
+from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.rose.cuda import free_bytes, used_bytes
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.key import Buckets
+from tulip_rose.rose.layers.attention import Attention
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.options import EngineOptions
-from tulip_rose.rose.plan.memory import RING, Memory, Needs, Shape, fit_memory, plan_memory
+from tulip_rose.rose.plan.memory import AttentionNeeds, Memory, Needs, Shape, fit_memory, heads_of, plan_memory
 from tulip_rose.rose.weights import Weights
 
 log = logging.getLogger(__name__)
@@ -27,6 +30,8 @@ class Room:
 
     needs: Needs
     device: torch.device
+    kinds: tuple[Asked, ...] = ()
+    """Of layers that attend, in a graph."""
 
     @classmethod
     def of(cls, config: Config, weights: Weights, options: EngineOptions, device: torch.device) -> "Room":
@@ -43,7 +48,8 @@ class Room:
         except ValueError as error:
             raise LoadError(f"graphs: {error}") from error
         taken = weights.count_values() * dtype.itemsize
-        return cls(Needs(taken, shape, dtype.itemsize, shape.hidden, buckets, graphs.most), device)
+        needs = Needs(taken, shape, dtype.itemsize, shape.hidden, buckets, graphs.most)
+        return cls(needs, device, _kinds(config, options.dtype))
 
     def check_any(self) -> None:
         """Ask whether there is room for the weights and for the smallest batches.
@@ -56,18 +62,31 @@ class Room:
             least = replace(self.needs.buckets, most_tokens=1)
             fit_memory(replace(self.needs, buckets=least, graphs=1), free, 1)
 
-    def check_all(self, card: ModelCard) -> Memory:
+    def check_all(self, card: ModelCard, attention: Attention) -> Memory:
         """Ask whether there is room for everything, once the weights are loaded.
 
         Raises:
             LoadError: there is not; says what it takes, and what would fit.
         """
         buckets = replace(self.needs.buckets, most_tokens=max(self.needs.buckets.most_tokens, card.max_input_tokens))
-        needs = replace(self.needs, buckets=buckets, dimensions=card.dimensions)
+        taken = attention.needs(self.kinds, buckets.sizes) if isinstance(attention, Takes) else AttentionNeeds()
+        needs = replace(self.needs, buckets=buckets, dimensions=card.dimensions, attention=taken)
         free = free_bytes(self.device)
         if free is None:
             plan = plan_memory(needs)
         else:
             plan = fit_memory(needs, free + needs.weights_bytes, card.max_input_tokens)
         log.info("memory: %s", plan)
-        return Memory({**plan.device, RING: plan.ring}, partial(used_bytes, self.device))
+        return Memory(plan.parts, partial(used_bytes, self.device))
+
+
+def _kinds(config: Config, dtype: str) -> tuple[Asked, ...]:
+    """What layers ask: those that see a whole text, and where there are windows those that see one."""
+    values = config.values
+    heads, keys, size = heads_of(values, config.where)
+    whole = Asked(heads, keys, size, dtype, left=None, right=None, bias=False, in_graph=True)
+    window = values.get("local_attention") or (values.get("use_sliding_window", True) and values.get("sliding_window"))
+    if not window:
+        return (whole,)
+    both_sides = "local_attention" in values or values.get("use_bidirectional_attention", False)
+    return whole, replace(whole, left=window, right=window if both_sides else 0)

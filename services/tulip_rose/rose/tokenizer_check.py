@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.pooling_words import Pooling, Poolings
 from tulip_rose.rose.special_ids import Special, read_special
 from tulip_rose.rose.tokenizer_file import (
     BPE,
@@ -65,6 +66,28 @@ def check_tokenizer(folder: Path, architecture: str, config: Mapping[str, Any], 
     told = told or _other_ids(special)
     if told:
         raise LoadError(f"{folder / FILE}: {told}: {_ANOTHER}")
+
+
+def told_of_no_end(folder: Path, poolings: Poolings) -> str | None:
+    """What to say of a vector that is the state of a text's own last token: a model may have learnt another behind it.
+
+    The reference appends what `tokenizer.json` says and nothing else, whatever `tokenizer_config.json` says of ends, so
+    that is no error: there are models that were trained so.
+
+    Args:
+        folder: of a model that embeds; it may have no tokenizer.
+        poolings: of its vectors.
+
+    Returns:
+        A line, or None where nothing is to be said.
+    """
+    tokenizer = TokenizerFile.of(folder)
+    if tokenizer is None or tokenizer.ends or Pooling.LAST_TOKEN not in poolings:
+        return None
+    return (
+        f"{folder / FILE}: post_processor puts no token behind a text, so that the vector is that of its last word; "
+        "Qwen3-Embedding was trained with <|endoftext|> there, which its own tokenizer.json adds"
+    )
 
 
 def _too_large(tokenizer: TokenizerFile, rows: int) -> str | None:

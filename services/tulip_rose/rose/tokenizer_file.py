@@ -65,6 +65,11 @@ class TokenizerFile:
         """Whether a token is put in front of each text."""
         return any(_begins(step) for step in _steps(self.values.get("post_processor")))
 
+    @property
+    def ends(self) -> bool:
+        """Whether a token is put behind each text."""
+        return any(_ends(step) for step in _steps(self.values.get("post_processor")))
+
     def id_of(self, token: str) -> int | None:
         """The id of a token, added or not; None where there is none."""
         added = self._added()
@@ -109,7 +114,17 @@ def _steps(part: Any) -> list[dict[str, Any]]:
 
 
 def _begins(step: dict[str, Any]) -> bool:
+    return _is_special(step, 0)
+
+
+def _ends(step: dict[str, Any]) -> bool:
+    return _is_special(step, -1)
+
+
+def _is_special(step: dict[str, Any], place: int) -> bool:
+    """Whether what stands there, around a text, is a token of the tokenizer's own."""
     if step.get("type") in ("BertProcessing", "RobertaProcessing"):
         return True
     single = step.get("single")
-    return isinstance(single, list) and bool(single) and isinstance(single[0], dict) and "SpecialToken" in single[0]
+    there = single[place] if isinstance(single, list) and single else None
+    return isinstance(there, dict) and "SpecialToken" in there

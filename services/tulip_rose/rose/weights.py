@@ -19,6 +19,8 @@ from torch import Tensor
 from tulip_rose.rose.errors import LoadError
 
 _FLOATS = {"F32", "F16", "BF16"}
+_SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack")
 
 
 class Weights:
@@ -31,11 +33,12 @@ class Weights:
     """
 
     def __init__(self, folder: Path, dtype: torch.dtype, prefix: str = "") -> None:
-        self._folder = folder
+        paths = _paths(folder)
+        self._where = paths[0] if len(paths) == 1 else folder / _INDEX
         self.dtype = dtype
         self._stack = ExitStack()
         self._files: dict[str, tuple[Any, str]] = {}
-        for path in _paths(folder):
+        for path in paths:
             self._open(path)
         if not self._files:
             raise LoadError(f"{folder}: the safetensors files hold no tensor")
@@ -100,7 +103,7 @@ class Weights:
             LoadError: it is missing.
         """
         if name not in self._files:
-            raise LoadError(f"{self._folder}: tensor {name} is missing from its safetensors files")
+            raise LoadError(f"{self._where}: tensor {name} is missing")
         return tuple(self._files[name][0].get_slice(name).get_shape())
 
     def count_values(self) -> int:
@@ -115,7 +118,7 @@ class Weights:
     def _slice(self, name: str, shape: tuple[int, ...]) -> Any:
         """The tensor, not yet read, once it is known to be as it should."""
         if name not in self._files:
-            raise LoadError(f"{self._folder}: tensor {name} is missing from its safetensors files")
+            raise LoadError(f"{self._where}: tensor {name} is missing")
         file, path = self._files[name]
         piece = file.get_slice(name)
         if tuple(piece.get_shape()) != shape:
@@ -162,11 +165,13 @@ def _is_finite(tensor: Tensor) -> bool:
 
 
 def _paths(folder: Path) -> list[Path]:
-    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    single, index = folder / _SINGLE, folder / _INDEX
     if single.is_file():
         return [single]
     if not index.is_file():
-        raise LoadError(f"{folder}: no model.safetensors; other formats of weights are not read")
+        others = sorted(path.name for kind in _PICKLES for path in folder.glob(f"*{kind}"))
+        found = f" ({', '.join(others[:3])})" if others else ""
+        raise LoadError(f"{folder}: no model.safetensors; other formats of weights{found} are not read")
     try:
         names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
         if any(Path(name).name != name for name in names):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from trellis_wire.contents import Contents
 from trellis_wire.v1 import embedding_pb2 as pb
 
 from tulip_rose.rose.card import ModelCard
@@ -15,15 +16,21 @@ MOST_FAILURES = 16
 """Sizes without a graph that are told of: what is wrong with them is the same as a rule."""
 
 
+UNREAD = Contents()
+"""Of a folder where nobody has looked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is there once the model is loaded."""
+    """What is there once the model is loaded; `ready_since` is in seconds of Unix time."""
 
     name: str
     card: ModelCard
     budgets: Budgets
     queue: Queue
     calls: Calls
+    contents: Contents = UNREAD
+    ready_since: float = 0.0
 
 
 def info_of(room: Room, trellis_version: str) -> pb.InfoResponse:
@@ -51,6 +58,10 @@ def info_of(room: Room, trellis_version: str) -> pb.InfoResponse:
         labels=card.labels,
         token_dimensions=card.token_dimensions,
         max_terms=card.max_terms,
+        contents=room.contents.whole,
+        texts=room.contents.texts,
+        revision=room.contents.revision,
+        ready_since=room.ready_since,
     )
 
 

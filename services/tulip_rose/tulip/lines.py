@@ -65,7 +65,8 @@ class Lines:
             if head is None:
                 heappop(self._heads)
                 del self._lines[priority]
-            elif turn(head) == known:
+            # One line alone has nobody to be compared with: its entry is brought up to date when another one comes.
+            elif len(self._heads) == 1 or turn(head) == known:
                 return head
             else:
                 heapreplace(self._heads, (turn(head), priority))

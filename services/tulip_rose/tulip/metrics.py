@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from trellis_wire.tracing.outcomes import OUTCOMES as SPAN_OUTCOMES
 
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.plan.memory import DEVICE_PARTS, RING, Memory
+from tulip_rose.rose.plan.memory import DEVICE_PARTS, PINNED_PARTS, Memory
 from tulip_rose.sequence import Embedded, Sequence, StepTimes
 from tulip_rose.tulip.capacity import Capacity
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed
@@ -25,7 +25,7 @@ _REASON_OF: dict[type[Exception], str] = {DeadlinePassed: "deadline", Cancelled:
 _TOKENS = (16, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096)
 _SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
-_CARD_LABELS = ("model", "model_digest", "architecture", "dtype", "device", "attention_backend")
+_CARD_LABELS = ("model", "model_digest", "contents", "architecture", "dtype", "device", "attention_backend")
 
 
 class Metrics:
@@ -43,10 +43,10 @@ class Metrics:
         self._graphs = GraphMetrics()
         self.registry.register(self._graphs)
 
-    def set_card(self, name: str, card: ModelCard) -> None:
-        """The model is loaded and served under this name."""
+    def set_card(self, name: str, card: ModelCard, contents: str) -> None:
+        """The model is loaded and served under this name, from files that `contents` names."""
         self._info.labels(
-            name, card.model_digest, card.architecture, card.dtype, card.device, card.attention_backend
+            name, card.model_digest, contents, card.architecture, card.dtype, card.device, card.attention_backend
         ).set(1)
 
     def watch_memory(self, memory: Memory) -> None:
@@ -61,9 +61,10 @@ class Metrics:
         self._graphs.watch(lambda: warmup.graphs)
 
     def watch_queue(
-        self, tokens: Callable[[], int], sequences: Callable[[], int], in_flight: Callable[[], int]
+        self, most: int, tokens: Callable[[], int], sequences: Callable[[], int], in_flight: Callable[[], int]
     ) -> None:
         """Read the queue's gauges from the queue when somebody looks: a gauge set on each change costs each call."""
+        self._max_queued_tokens.set(most)
         self._queued_tokens.set_function(tokens)
         self._queued_sequences.set_function(sequences)
         self._in_flight_tokens.set_function(in_flight)
@@ -136,6 +137,7 @@ class Metrics:
         ).set_function(self._capacity.tokens_per_second)
 
     def _watch_state(self) -> None:
+        self._max_queued_tokens = self._gauge("max_queued_tokens", "Tokens that may wait; 0 before the model is loaded")
         self._queued_tokens = self._gauge("queued_tokens", "Tokens that wait for the device")
         self._queued_sequences = self._gauge("queued_sequences", "Sequences that wait for the device")
         self._in_flight_tokens = self._gauge("in_flight_tokens", "Tokens that the device has and has not given back")
@@ -145,7 +147,7 @@ class Metrics:
             "warmup_seconds", "From the start of the process until it was ready, or so far"
         )
         planned = self._gauge("memory_planned_bytes", "Planned before the start, of an engine with graphs", "part")
-        self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, RING)}
+        self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, *PINNED_PARTS)}
         self._used = self._gauge("memory_used_bytes", "Taken of a GPU by this process, the driver's share left out")
         self._info = self._gauge("info", "The model served, in labels", *_CARD_LABELS)
 

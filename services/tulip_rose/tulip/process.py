@@ -7,10 +7,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence as Run
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from trellis_wire.contents import Contents, read_contents
+
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.rose.errors import EngineDeadError
+from tulip_rose.rose.errors import EngineDeadError, LoadError
 from tulip_rose.rose.loop import EngineLoop, Steps
 from tulip_rose.rose.plan.memory import Memory
 from tulip_rose.sequence import Sequence
@@ -18,7 +21,7 @@ from tulip_rose.tulip.calls import Calls
 from tulip_rose.tulip.config import Config, budgets
 from tulip_rose.tulip.errors import NotServing
 from tulip_rose.tulip.health import Vitals, Watch
-from tulip_rose.tulip.info import Room
+from tulip_rose.tulip.info import UNREAD, Room
 from tulip_rose.tulip.metrics import Metrics
 from tulip_rose.tulip.queue import Queue
 from tulip_rose.tulip.scheduler import Scheduler
@@ -73,6 +76,7 @@ class Process:
         self._server, self.address = open_grpc(config.listen, self._servicer, self._watch)
         self._stop_metrics, self.metrics_address = open_metrics(config.metrics_listen, self._metrics)
         self._engine: LoadedEngine | None = None
+        self._contents = UNREAD
 
     async def listen(self) -> None:
         """Answer probes; calls are told that the model is loading."""
@@ -83,9 +87,10 @@ class Process:
         """Make an engine ready for calls, in the thread that loaded it; returns it.
 
         Raises:
-            LoadError: a graph cannot be had, or changes vectors.
+            LoadError: a graph cannot be had or changes vectors, or a file cannot be read any more.
             EngineDeadError: the device can do nothing more.
         """
+        self._contents = _contents(self._config.model)
         self.warmup.run(engine, verify=self._config.graphs.verify)
         return engine
 
@@ -103,10 +108,11 @@ class Process:
         self._engine = engine
         self._loop = EngineLoop(engine, self._queue)
         self._loop.start()
-        self._metrics.set_card(self._config.name, engine.card)
+        self._metrics.set_card(self._config.name, engine.card, self._contents.whole)
         self._metrics.watch_memory(engine.memory)
         self._vitals.loaded(self._loop)
-        self._servicer.open(Room(self._config.name, engine.card, limits, self._queue, self._calls))
+        room = Room(self._config.name, engine.card, limits, self._queue, self._calls, self._contents, time.time())
+        self._servicer.open(room)
         await self._watch.look()
 
     async def until_death(self) -> BaseException:
@@ -146,6 +152,13 @@ class Process:
         if self._traces is not None:
             self._traces.settled(sequences)
         self._calls.settle(sequences)
+
+
+def _contents(folder: Path) -> Contents:
+    try:
+        return read_contents(folder)
+    except OSError as error:
+        raise LoadError(f"{error.filename}: {error.strerror}") from error
 
 
 def _traces(config: Config, metrics: Metrics) -> "Traces | None":

@@ -31,6 +31,7 @@ class Queue:
         self._changed = threading.Condition(threading.Lock())
         self._closed: str | None = None
         metrics.watch_queue(
+            most=scheduler.max_queued_tokens,
             tokens=lambda: scheduler.queued_tokens,
             sequences=lambda: len(scheduler),
             in_flight=lambda: scheduler.in_flight_tokens,
@@ -102,18 +103,18 @@ class Queue:
     def settled(self, sequences: list[Sequence]) -> None:
         """Hand a batch back, each sequence with its outcome."""
         with self._changed:
-            self._scheduler.settle(sequences)
+            tokens = self._scheduler.settle(sequences)
         self._deliver(sequences)
-        self._measure(sequences)
+        self._measure(tokens, sequences[0])
 
     def _idle(self) -> bool:
         return not len(self._scheduler) and self._closed is None
 
-    def _measure(self, sequences: Run[Sequence]) -> None:
+    def _measure(self, tokens: int, first: Sequence) -> None:
         """One sequence speaks for its batch: all of it came back together."""
-        outcome = sequences[0].outcome
+        outcome = first.outcome
         if isinstance(outcome, Embedded):
-            self._metrics.stepped(sum(sequence.tokens for sequence in sequences), outcome.step)
+            self._metrics.stepped(tokens, outcome.step)
         else:
             self._metrics.step_failures.inc()
 

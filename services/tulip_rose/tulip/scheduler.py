@@ -80,12 +80,14 @@ class Scheduler:
                 self._leave(head)
                 head.outcome = DeadlinePassed("the deadline passed while the text waited")
                 pick.expired.append(head)
-            elif pick.batch and pick.tokens + head.tokens > self.max_batch_tokens:
+                continue
+            tokens = head.tokens
+            if pick.batch and pick.tokens + tokens > self.max_batch_tokens:
                 break
-            else:
-                self._leave(head)
-                pick.batch.append(head)
-                pick.tokens += head.tokens
+            self._waiting.remove(head)
+            pick.batch.append(head)
+            pick.tokens += tokens
+        self.queued_tokens -= pick.tokens
         self.in_flight_tokens += pick.tokens
         return pick
 
@@ -105,9 +107,11 @@ class Scheduler:
         """Empty the queue; returns the dropped."""
         return self.drop(list(self._waiting), outcome)
 
-    def settle(self, sequences: Iterable[Sequence]) -> None:
-        """A batch came back from the device, whatever became of it."""
-        self.in_flight_tokens -= sum(sequence.tokens for sequence in sequences)
+    def settle(self, sequences: Iterable[Sequence]) -> int:
+        """A batch came back from the device, whatever became of it; returns its tokens."""
+        tokens = sum([sequence.tokens for sequence in sequences])
+        self.in_flight_tokens -= tokens
+        return tokens
 
     def _leave(self, sequence: Sequence) -> None:
         self._waiting.remove(sequence)

@@ -77,12 +77,12 @@ class EmbeddingServicer(embedding_pb2_grpc.EmbeddingServicer):
         room = self._room
         timeout_s = LONGEST_CALL_S if remaining_s is None else min(remaining_s, LONGEST_CALL_S)
         now = time.monotonic()
-        sequences = sequences_of(request, room.card, now, now + timeout_s)
+        sequences = sequences_of(request, room.card, now, now + timeout_s, room.contents.whole)
         if trace is None:
             await room.calls.run(sequences, timeout_s)
         else:
             await _run_traced(room.calls, sequences, timeout_s, trace)
-        response = response_of(sequences, room.card, room.queue.outstanding_tokens)
+        response = response_of(sequences, room.card, room.queue.outstanding_tokens, request.model_digest)
         self._metrics.queue_seconds.observe(response.queue_ms / 1000, None if trace is None else trace.exemplar)
         failed = len(response.failed_rows) + sum(len(output.failed_rows) for output in response.also)
         if failed:

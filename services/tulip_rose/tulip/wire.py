@@ -7,11 +7,12 @@ from collections.abc import Sequence as Run
 from typing import cast
 
 import numpy as np
+from trellis_wire.contents import full_digest
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import Ids, PackingError, unpack_ids, unpack_types, unpack_unseen
 
 from tulip_rose.rose.card import ModelCard
-from tulip_rose.sequence import Embedded, Sequence, Want
+from tulip_rose.sequence import Embedded, Output, Sequence, Want
 from tulip_rose.tulip.asked import WIRE_TYPES, Asked, check_answer_size, form_of, spans_of
 from tulip_rose.tulip.errors import BadCall, WrongDigest
 
@@ -19,7 +20,9 @@ MAX_PRIORITY = 999
 """The last level. Each has a line of its own, so that there must be an end to them."""
 
 
-def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, deadline: float) -> list[Sequence]:
+def sequences_of(
+    request: pb.EmbedRequest, card: ModelCard, arrival: float, deadline: float, contents: str = ""
+) -> list[Sequence]:
     """Read a request, with every check that the model's card allows.
 
     Args:
@@ -27,13 +30,15 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
         card: of the model served.
         arrival: `time.monotonic()` seconds.
         deadline: `time.monotonic()` seconds.
+        contents: of the model's folder; a request may name them after the digest.
 
     Raises:
         BadCall: names the field and the number that is wrong.
         WrongDigest: the request is meant for another model.
     """
-    if request.model_digest and request.model_digest != card.model_digest:
-        raise WrongDigest(f"this engine serves digest {card.model_digest}, the call is for {request.model_digest}")
+    full = full_digest(card.model_digest, contents)
+    if request.model_digest not in ("", card.model_digest, full):
+        raise WrongDigest(f"this engine serves digest {full}, the call is for {request.model_digest}")
     asked: list[Asked] = [request, *request.also]
     if request.priority > MAX_PRIORITY:
         raise BadCall(f"priority {request.priority} is not one of 0 to {MAX_PRIORITY}")
@@ -53,11 +58,17 @@ def sequences_of(request: pb.EmbedRequest, card: ModelCard, arrival: float, dead
     ]
 
 
-def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -> pb.EmbedResponse:
-    """Join the rows of settled sequences, all `Embedded`, in the order they were asked for."""
+def response_of(
+    sequences: Run[Sequence], card: ModelCard, queued_tokens: int, asked_digest: str = ""
+) -> pb.EmbedResponse:
+    """Join the rows of settled sequences, all `Embedded`, in the order they were asked for.
+
+    The answer has the digest in the words of the request, which `sequences_of` has checked.
+    """
     outcomes = [cast(Embedded, sequence.outcome) for sequence in sequences]
     steps = {outcome.step for outcome in outcomes}
-    first, *also = [_rows_of(sequences, outcomes, want) for want in range(len(sequences[0].wants))]
+    outputs = [outcome.outputs for outcome in outcomes]
+    first, *also = [_rows_of(sequences, outputs, want) for want in range(len(sequences[0].wants))]
     return pb.EmbedResponse(
         rows=first.rows,
         dimensions=first.dimensions,
@@ -68,18 +79,18 @@ def response_of(sequences: Run[Sequence], card: ModelCard, queued_tokens: int) -
         forward_ms=1000 * max(step.forward_s for step in steps),
         settle_ms=1000 * max(step.settle_s for step in steps),
         queued_tokens=queued_tokens,
-        model_digest=card.model_digest,
+        model_digest=asked_digest or card.model_digest,
         also=also,
     )
 
 
-def _rows_of(sequences: Run[Sequence], outcomes: Run[Embedded], want: int) -> pb.OutputRows:
+def _rows_of(sequences: Run[Sequence], outputs: Run[tuple[Output, ...]], want: int) -> pb.OutputRows:
     form = sequences[0].wants[want].form
     return pb.OutputRows(
-        rows=b"".join([outcome.outputs[want].rows for outcome in outcomes]),
+        rows=b"".join([own[want].rows for own in outputs]),
         dimensions=form.dimensions,
         vector_type=WIRE_TYPES[form.vector_type],
-        failed_rows=_failed_rows(sequences, outcomes, want),
+        failed_rows=_failed_rows(sequences, outputs, want),
     )
 
 
@@ -106,11 +117,11 @@ def _bad_id(ids: Run[Ids], vocabulary_size: int) -> str:
     raise AssertionError("called with ids that are all right")
 
 
-def _failed_rows(sequences: Run[Sequence], outcomes: Run[Embedded], want: int) -> list[int]:
+def _failed_rows(sequences: Run[Sequence], outputs: Run[tuple[Output, ...]], want: int) -> list[int]:
     failed: list[int] = []
     first = 0
-    for sequence, outcome in zip(sequences, outcomes, strict=True):
-        if outcome.outputs[want].failed_rows:
-            failed += [first + row for row in outcome.outputs[want].failed_rows]
+    for sequence, own in zip(sequences, outputs, strict=True):
+        if own[want].failed_rows:
+            failed += [first + row for row in own[want].failed_rows]
         first += len(sequence.wants[want].spans)
     return failed

@@ -18,7 +18,7 @@ _built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")"
 _folder() { [[ $1 != keda ]] && echo "$bin" || echo "$bin/keda"; } # MODULE
 
 build_module() { # MODULE
-    command -v go >/dev/null || fail "go is missing: it builds $1 (1.26 or newer, https://go.dev/dl)"
+    need_go "$1"
     echo "cluster: building $1" >&2
     local start=$SECONDS targets=(tool)
     [[ $1 != kubernetes ]] || targets+=(./pause)

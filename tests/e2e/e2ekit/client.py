@@ -157,6 +157,11 @@ class Load:
         until(lambda: self._phase() in ("Succeeded", "Failed"), "the load has ended", 150)
         return self.counted()
 
+    def answered(self, begin: float, end: float) -> list[int]:
+        """How many answers with status 200 there had been, once a second between two times (seconds since 1970)."""
+        lines = [json.loads(line) for line in self._kubectl.run("logs", self._name).splitlines() if line.strip()]
+        return [int(each["statuses"].get("200", 0)) for each in lines if begin <= each["at"] <= end]
+
     def _phase(self) -> str:
         return str(self._kubectl.get("pod", self._name)["status"]["phase"])
 

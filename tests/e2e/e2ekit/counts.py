@@ -11,6 +11,8 @@ _CALL = re.compile(
 )
 _VISIT = re.compile(r'trellis_operator_reconcile_seconds_count\{outcome="(\w+)"\} ([\d.]+)')
 
+_RESTART = re.compile(r'trellis_operator_watch_restarts_total\{kind="(\w+)",why="(\w+)"\} ([\d.]+)')
+
 
 def metrics(operator: OperatorProcess) -> str:
     """The text of /metrics."""
@@ -35,6 +37,11 @@ def calls(operator: OperatorProcess) -> dict[tuple[str, str], int]:
 def writes(operator: OperatorProcess) -> int:
     """How many of them were no reads."""
     return sum(count for (method, _), count in calls(operator).items() if method != "GET")
+
+
+def restarts(operator: OperatorProcess, why: str) -> int:
+    """Watches that were begun again for this reason."""
+    return sum(int(float(count)) for _, given, count in _RESTART.findall(metrics(operator)) if given == why)
 
 
 def visits(operator: OperatorProcess) -> dict[str, int]:

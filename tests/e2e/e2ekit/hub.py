@@ -41,6 +41,16 @@ class Hub:
         """Only who has this token gets in."""
         assert self._client.request("POST", f"{self.url}/gate", token).status == 204
 
+    def commit(self) -> str:
+        """The name of the newest commit."""
+        return str(self._client.request("GET", f"{self.url}/api/models/{REPO}/revision/main").json["sha"])
+
+    def publish(self, files: dict[str, str]) -> str:
+        """Another commit with these files in place of its own; returns its name. The one before stays."""
+        answer = self._client.request("POST", f"{self.url}/publish", files)
+        assert answer.status == 200, answer.text
+        return answer.text
+
     def asked(self, path: str) -> list[dict[str, Any]]:
         """The requests for a path that contains this."""
         answer = self._client.request("GET", f"{self.url}/asked")

@@ -69,6 +69,11 @@ def children(kubectl: Kubectl, name: str, kinds: str = KINDS) -> list[Manifest]:
     return kubectl.all(kinds, {"app.kubernetes.io/instance": name})
 
 
+def all_kinds(kubectl: Kubectl) -> str:
+    """Every kind of which objects may lie in a namespace, and may be deleted: for a look at all that is left."""
+    return ",".join(kubectl.run("api-resources", "--namespaced", "--verbs=list,delete", "--output=name").split())
+
+
 def templates(kubectl: Kubectl, name: str) -> dict[str, str]:
     """The pod template of each Deployment of a model, to compare."""
     found = children(kubectl, name, "deployments")

@@ -1,4 +1,4 @@
-"""A PodMonitor in Prometheus' own words: what the operator of Prometheus would make of it. Pure, but for the CRD.
+"""A PodMonitor in Prometheus' own words: what the operator of Prometheus would make of it. Pure.
 
 That operator looks for pods in the monitor's namespace, keeps those that its labels select and, of these, each port of
 the name that an endpoint gives; then it names namespace, pod and container, and at last does what the monitor adds.
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from e2ekit.discovery import META, sanitized
-from e2ekit.kubectl import Kubectl, Manifest
+from e2ekit.kubectl import Manifest
 
 _POD = f"{META}_pod"
 _GONE = "(Failed|Succeeded)"
@@ -18,7 +18,6 @@ _NAMES = {
     f"{_POD}_name": "pod",
     f"{_POD}_container_name": "container",
 }
-_CRD = "podmonitors.monitoring.coreos.com"
 
 
 def jobs(monitor: Manifest, pods: Path) -> list[dict[str, Any]]:
@@ -63,28 +62,3 @@ def _labels(selector: Manifest) -> list[tuple[str, str]]:
 
 def _keep(source: str, value: str) -> dict[str, Any]:
     return {"source_labels": [source], "regex": re.escape(value), "action": "keep"}
-
-
-def install_pod_monitors(kubectl: Kubectl) -> None:
-    """Let the API server take PodMonitors, of any shape."""
-    names = {"plural": "podmonitors", "singular": "podmonitor", "kind": "PodMonitor", "listKind": "PodMonitorList"}
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    kubectl.apply(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": _CRD},
-            "spec": {
-                "group": "monitoring.coreos.com",
-                "scope": "Namespaced",
-                "names": names,
-                "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-            },
-        }
-    )
-    kubectl.run("wait", "--for=condition=Established", f"crd/{_CRD}", "--timeout=30s")
-
-
-def remove_pod_monitors(kubectl: Kubectl) -> None:
-    """Other tests find the cluster as it was."""
-    kubectl.delete("crd", _CRD)

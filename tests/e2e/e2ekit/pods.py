@@ -18,24 +18,23 @@ def script_pod(name: str, image: str, command: list[str], files: dict[str, str])
     ]
 
 
+def container(name: str, image: str, **fields: object) -> Manifest:
+    """A container that passes the `restricted` level; `fields` are what stands beside that."""
+    allowed = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    return {"name": name, "image": image, "securityContext": allowed, **fields}
+
+
 def _spec(name: str, image: str, command: list[str]) -> Manifest:
+    mounts = [{"name": "scripts", "mountPath": "/scripts"}, {"name": "tmp", "mountPath": "/tmp"}]
     return {
         "automountServiceAccountToken": False,
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
         "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [
-            {
-                "name": "main",
-                "image": image,
-                "command": command,
-                "volumeMounts": [{"name": "scripts", "mountPath": "/scripts"}, {"name": "tmp", "mountPath": "/tmp"}],
-                "securityContext": {
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]},
-                },
-            }
-        ],
+        "containers": [container("main", image, command=command, volumeMounts=mounts)],
         "volumes": [{"name": "scripts", "configMap": {"name": name}}, {"name": "tmp", "emptyDir": {}}],
     }

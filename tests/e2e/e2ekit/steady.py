@@ -42,11 +42,12 @@ def served_model(name: str, replicas: int = 2, **embedding: str) -> Manifest:
     )
 
 
-def answers_of(client: Client, kubectl: Kubectl, name: str) -> Served:
-    """What a model answers to `INPUTS` when nothing is going on."""
+def answers_of(client: Client, kubectl: Kubectl, name: str, prompt: str = "") -> Served:
+    """What a model answers to `INPUTS`, with `prompt` before each text, when nothing is going on."""
     found = kubectl.get("embeddingmodel", name)
     url, served = found["status"]["url"], found["spec"]["model"].get("servedNames", [name])[0]
-    return Served(url, served, [client.embed(url, served, texts).encoded for texts in INPUTS])
+    inputs = [[prompt + text for text in texts] for texts in INPUTS]
+    return Served(url, served, [client.embed(url, served, texts).encoded for texts in inputs])
 
 
 @contextmanager

@@ -25,8 +25,13 @@ class Volume:
 
 
 @contextmanager
-def volume(kubectl: Kubectl) -> Iterator[Volume]:
-    """A volume of 1Gi for one model of a namespace; taken away at the end."""
+def volume(kubectl: Kubectl, claims: int = 1) -> Iterator[Volume]:
+    """A volume of 1Gi for a model of a namespace; taken away at the end.
+
+    Args:
+        kubectl: in that namespace.
+        claims: how many claims it is enough for, one after the other or at once; they share what is on it.
+    """
     if kubectl.cluster.state is None:
         yield Volume({"size": "1Gi", "accessMode": "ReadWriteOnce"}, None)
         return
@@ -34,11 +39,12 @@ def volume(kubectl: Kubectl) -> Iterator[Volume]:
     folder = kubectl.cluster.state / "volumes" / name
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    kubectl.apply(_persistent(name, folder))
+    volumes = [f"{name}-{number}" for number in range(claims)]
+    kubectl.apply(*(_persistent(volume, name, folder) for volume in volumes))
     try:
         yield Volume({"size": "1Gi", "storageClassName": name}, folder)
     finally:
-        kubectl.run("delete", "persistentvolume", name, "--wait=false", "--ignore-not-found")
+        kubectl.run("delete", "persistentvolume", *volumes, "--wait=false", "--ignore-not-found")
 
 
 @contextmanager
@@ -56,12 +62,12 @@ def enlarge_disk(folder: Path, megabytes: int) -> None:
     subprocess.run(["mount", "-o", f"remount,size={megabytes}m", folder], check=True)
 
 
-def _persistent(name: str, folder: Path) -> dict[str, Any]:
+def _persistent(name: str, storage_class: str, folder: Path) -> dict[str, Any]:
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteMany"],
         "persistentVolumeReclaimPolicy": "Retain",
-        "storageClassName": name,
+        "storageClassName": storage_class,
         "hostPath": {"path": os.fspath(folder)},
     }
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}

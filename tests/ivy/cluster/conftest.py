@@ -17,6 +17,8 @@ from ivy.config import ApiServer, ServiceName
 from ivy.metrics import Metrics
 
 SERVICE = ServiceName("models", "minilm-engines")
+PEERS = ServiceName("models", "minilm")
+_LABEL = "kubernetes.io/service-name"
 PATH = "/apis/discovery.k8s.io/v1/namespaces/models/endpointslices"
 QUICK = Pace(list_deadline_s=0.4, stall_s=0.4, relist_s=30.0, first_pause_s=0.02, longest_pause_s=0.1, settled_s=0.2)
 """Short enough for tests, long enough for a busy machine."""
@@ -25,19 +27,34 @@ QUICK = Pace(list_deadline_s=0.4, stall_s=0.4, relist_s=30.0, first_pause_s=0.02
 def pod(address: str, uid: str = "", **conditions: bool | None) -> dict:
     """One endpoint of a slice."""
     found = {"addresses": [address], "conditions": {"ready": True, **conditions}}
-    return found | ({"targetRef": {"kind": "Pod", "uid": uid}} if uid else {})
+    return found | ({"targetRef": {"kind": "Pod", "name": f"name-of-{uid}", "uid": uid}} if uid else {})
 
 
-def slice_object(name: str, *endpoints: dict, port: int | None = 50051, family: str = "IPv4") -> dict:
+def slice_object(
+    name: str, *endpoints: dict, port: int | None = 50051, family: str = "IPv4", service: ServiceName = SERVICE
+) -> dict:
     """One EndpointSlice, as the API server writes it."""
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
-        "metadata": {"name": name, "namespace": SERVICE.namespace, "resourceVersion": "7"},
+        "metadata": {
+            "name": name,
+            "namespace": service.namespace,
+            "labels": {_LABEL: service.name},
+            "resourceVersion": "7",
+        },
         "addressType": family,
         "endpoints": list(endpoints) or None,
         "ports": [{"name": "grpc", "port": port, "protocol": "TCP"}],
     }
+
+
+class Told(asyncio.Queue[bytes | None]):
+    """Lines for a watch of the slices of one Service."""
+
+    def __init__(self, service: str) -> None:
+        super().__init__()
+        self.service = service
 
 
 @dataclass
@@ -58,7 +75,7 @@ class FakeApiServer:
     asked: list[dict[str, str]] = field(default_factory=list)
     """The parameters of each request."""
     tokens: list[str | None] = field(default_factory=list)
-    watches: list[asyncio.Queue[bytes | None]] = field(default_factory=list)
+    watches: list[Told] = field(default_factory=list)
     went_elsewhere: bool = False
     """Somebody followed a redirect."""
     runner: web.AppRunner | None = None
@@ -115,14 +132,19 @@ class FakeApiServer:
     def _tell(self, kind: str, found: dict) -> None:
         self.version += 1
         found["metadata"]["resourceVersion"] = str(self.version)
-        if not self.silent:
-            self.say(json.dumps({"type": kind, "object": found}).encode() + b"\n")
+        line = json.dumps({"type": kind, "object": found}).encode() + b"\n"
+        for watch in self.watches:
+            if not self.silent and watch.service == found["metadata"].get("labels", {}).get(_LABEL, watch.service):
+                watch.put_nowait(line)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(dict(request.query))
         self.tokens.append(request.headers.get("authorization"))
-        assert request.query["labelSelector"] == f"kubernetes.io/service-name={SERVICE.name}"
+        assert _asked(request) in (SERVICE.name, PEERS.name)
         return await (self._watch(request) if "watch" in request.query else self._list(request))
+
+    def _of(self, service: str) -> list[dict]:
+        return [each for each in self.slices.values() if each["metadata"]["labels"][_LABEL] == service]
 
     async def elsewhere(self, request: web.Request) -> web.Response:
         self.went_elsewhere = True
@@ -133,7 +155,7 @@ class FakeApiServer:
         if self.list_status != 200:
             headers = {"location": "/elsewhere"} if self.list_status == 307 else None
             return web.json_response({"kind": "Status"}, status=self.list_status, headers=headers)
-        items, start = list(self.slices.values()), int(request.query.get("continue", 0))
+        items, start = self._of(_asked(request)), int(request.query.get("continue", 0))
         page = items[start : start + self.page_size] if self.page_size else items
         metadata = {"resourceVersion": str(self.version)}
         if start + len(page) < len(items):
@@ -145,10 +167,10 @@ class FakeApiServer:
             return web.json_response({"kind": "Status", "code": self.watch_status}, status=self.watch_status)
         response = web.StreamResponse(headers={"content-type": "application/json"})
         await response.prepare(request)
-        lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        lines = Told(_asked(request))
         # What changed between the list and this moment, told as a whole: a real server tells it event by event.
         if int(request.query["resourceVersion"]) < self.version and not self.silent:
-            for found in self.slices.values():
+            for found in self._of(lines.service):
                 lines.put_nowait(json.dumps({"type": "MODIFIED", "object": found}).encode() + b"\n")
         if self.first_line:
             lines.put_nowait(self.first_line)
@@ -159,6 +181,13 @@ class FakeApiServer:
         finally:
             self.watches.remove(lines)
         return response
+
+
+def _asked(request: web.Request) -> str:
+    """The Service whose slices are asked for."""
+    label, _, service = request.query["labelSelector"].partition("=")
+    assert label == _LABEL
+    return service
 
 
 @pytest.fixture
@@ -228,6 +257,11 @@ def slice_object_fixture() -> Callable:
 @pytest.fixture
 def service() -> ServiceName:
     return SERVICE
+
+
+@pytest.fixture
+def peers() -> ServiceName:
+    return PEERS
 
 
 @pytest.fixture

@@ -21,8 +21,10 @@ _UP = "trellis_gateway_endpoint_up"
 _EJECTED = "trellis_gateway_ejections_total"
 _NOT_FINITE = "trellis_engine_nonfinite_rows_total"
 _FAILED = "trellis_engine_step_failures_total"
+_UNCAPTURED = "trellis_engine_graph_capture_failures_total"
 _UNDER_WAY = counted("trellis_gateway_requests_in_flight", "0x600")
 _LEADER = f"trellis_operator_is_leader{{{OPERATOR}}}"
+_OPERATORS = 'namespace="o"'
 _SMALL = f'{MODEL},max_tokens="512"'
 
 
@@ -54,6 +56,10 @@ def _endpoint(values: str) -> dict[str, str]:
     return _UNDER_WAY | counted(_UP, values, 'endpoint="e"')
 
 
+def _blocked(values: str, kind: str = "Accepted", status: str = "False") -> dict[str, str]:
+    return {f'trellis_operator_conditions{{{OPERATOR},type="{kind}",status="{status}"}}': values}
+
+
 _OBJECTIVES = (
     Case("TrellisErrorsFast", "one of fifty fails", _errors((120, 0.02)), "119m", MODEL),
     Case("TrellisErrorsFast", "one of a thousand fails", _errors((120, 0.001)), "119m"),
@@ -78,6 +84,14 @@ _OBJECTIVES = (
     Case("TrellisSlowAnswers", "it is over", _late((60, 0.3), (12, 0)), "72m"),
     Case("TrellisSlowAnswers", "for a minute", _late((60, 0), (60, 1)), "70m30s"),
     Case("TrellisSlowAnswers", "for three minutes", _late((60, 0), (60, 1)), "72m", _SMALL),
+    Case("TrellisLateSlow", "one of eleven is late", _late((400, 0.09)), "390m", _SMALL),
+    Case("TrellisLateSlow", "medium ones", answers("8192", "10.0", "0+80x600"), "390m", 'max_tokens="8192"'),
+    Case("TrellisLateSlow", "large ones", answers("any", "100.0", "0+80x600"), "390m", 'max_tokens="any"'),
+    Case("TrellisLateSlow", "many lately, few in six hours", _late((300, 0), (100, 0.2)), "390m"),
+    Case("TrellisLateSlow", "many in six hours, few lately", _late((340, 0.2), (60, 0.04)), "390m"),
+    Case("TrellisLateSlow", "for ten minutes", _late((360, 0), (100, 1)), "391m"),
+    Case("TrellisLateSlow", "for twenty minutes", _late((360, 0), (100, 1)), "401m", _SMALL),
+    Case("TrellisLateSlow", "nobody asks", answers("512", "1.0", "0+100x600"), "390m"),
     Case(
         "TrellisSlowAnswers",
         "large ones take ten seconds, as they may",
@@ -170,11 +184,17 @@ _ENGINES = (
     Case("TrellisDigestMismatch", "while a rollout goes on", _mismatches("0+1x3 3x600"), "12m"),
     Case("TrellisDigestMismatch", "now and then", _mismatches(every_minute([1, 0, 0, 0] * 15)), "50m", MODEL),
     Case("TrellisMixedDigests", "for hours", digests("b"), "65m", MODEL),
+    Case("TrellisMixedDigests", "for hours, of one digest", digests("a", "d"), "65m", MODEL),
     Case("TrellisMixedDigests", "one digest", digests("a"), "65m"),
     Case("TrellisMixedDigests", "a rollout", digests("b"), "45m"),
     Case("TrellisNonFiniteRows", "one row", _jump(_NOT_FINITE, 1, 30), "33m", POD),
     Case("TrellisNonFiniteRows", "eleven minutes ago", _jump(_NOT_FINITE, 1, 30), "41m", POD),
     Case("TrellisNonFiniteRows", "twenty minutes ago", _jump(_NOT_FINITE, 1, 30), "50m"),
+    Case("TrellisCapturesFail", "one size, just now", _jump(_UNCAPTURED, 1, 30), "30m45s"),
+    Case("TrellisCapturesFail", "one size, before", _jump(_UNCAPTURED, 1, 30), "31m30s", POD),
+    Case("TrellisCapturesFail", "two sizes, hours ago", _jump(_UNCAPTURED, 2, 30), "400m", POD),
+    Case("TrellisCapturesFail", "none", counted(_UNCAPTURED, "0x600"), "30m"),
+    Case("TrellisCapturesFail", "the process began anew", counted(_UNCAPTURED, "1x20 0x600"), "40m"),
     Case("TrellisBatchesFail", "three", _jump(_FAILED, 3, 30), "33m", POD),
     Case("TrellisBatchesFail", "two", _jump(_FAILED, 2, 30), "33m"),
     Case("TrellisBatchesFail", "eleven minutes ago", _jump(_FAILED, 3, 30), "41m", POD),
@@ -182,6 +202,19 @@ _ENGINES = (
 )
 
 _OPERATOR = (
+    Case("TrellisModelsBlocked", "a Secret is missing", _blocked("1x200"), "65m", f'{_OPERATORS},type="Accepted"'),
+    Case("TrellisModelsBlocked", "for three quarters", _blocked("1x200"), "45m"),
+    Case("TrellisModelsBlocked", "it is there", _blocked("0x200"), "130m"),
+    Case("TrellisModelsBlocked", "it came", _blocked("1x40 0x200"), "130m"),
+    Case(
+        "TrellisModelsBlocked",
+        "a token is refused",
+        _blocked("2x200", kind="SourceReady"),
+        "65m",
+        f'{_OPERATORS},type="SourceReady"',
+    ),
+    Case("TrellisModelsBlocked", "engines are not there", _blocked("1x200", kind="EngineAvailable"), "130m"),
+    Case("TrellisModelsBlocked", "they are well", _blocked("1x200", status="True"), "130m"),
     Case("TrellisOperatorAway", "nobody leads, lately", {_LEADER: "1x10 0x600"}, "14m"),
     Case("TrellisOperatorAway", "nobody leads", {_LEADER: "1x10 0x600"}, "18m", ""),
     Case("TrellisOperatorAway", "it leads", {_LEADER: "1x600"}, "30m"),

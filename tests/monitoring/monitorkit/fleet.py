@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import grpc
+from monitorkit.api_server import ApiServer
+from monitorkit.programs import example, start_operator
 from monitorkit.targets import Target
 from roadkit.faults import Faults
 from roadkit.http import embed
@@ -41,6 +43,16 @@ from tulip_rose.rose import engine
 
 engine.Engine.load = lambda folder, options: time.sleep(3600)
 """
+REFUSES_CAPTURES = """
+from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
+from tulip_rose.rose.graphs.device import CaptureError
+
+def refused(self, step):
+    raise CaptureError("an operation that waits")
+
+CpuGraphDevice.capture = refused
+"""
+_WITH_GRAPHS = ("--device", "cpu-graphs", "--graph-prewarm", "64x2")
 STUCK_AFTER_S = 30
 """Long enough for alerts about an engine that takes nothing to fire before it counts as stuck."""
 _ROOM_TOKENS = 600
@@ -53,7 +65,8 @@ class Fleet:
     """Processes, and the loops that trouble them until `over`.
 
     Attributes:
-        targets: what is scraped.
+        targets: what is scraped of pods of models.
+        others: what else is.
     """
 
     programs: Programs
@@ -61,6 +74,7 @@ class Fleet:
     folder: Path
     model: Path
     targets: list[Target] = field(default_factory=list)
+    others: list[Target] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
 
@@ -85,6 +99,18 @@ class Fleet:
         gateway.start()
         self._scraped(label, gateway.address, gateway.program)
         return gateway
+
+    @contextmanager
+    def blocked(self) -> Iterator[None]:
+        """While inside, an operator looks after a model whose Secret with keys is not there."""
+        server, body = ApiServer(), example()
+        body["spec"]["gateway"]["apiKeysSecretRef"] = {"name": "forgotten"}
+        try:
+            operator = start_operator(self.programs, server, body=body)
+            self.others.append(Target(operator.target.address, {"namespace": "troubled", "pod": "operator-0"}))
+            yield
+        finally:
+            server.close()
 
     def again_and_again(self, *troubles: Callable[[], object]) -> None:
         """Let each go on by itself until it is over."""
@@ -153,18 +179,19 @@ def troubled(fleet: Fleet) -> Iterator[Gateway]:
         lambda: fleet.engine("full", "--stuck-after-seconds", str(STUCK_AFTER_S), code=held.code),
         lambda: fleet.engine("uneven"),
         lambda: fleet.engine("uneven", code=LOSES_CALLS),
-        lambda: fleet.engine("uneven", "--model-digest", "another"),
+        lambda: fleet.engine("uneven", "--model-digest", "another", *_WITH_GRAPHS, code=REFUSES_CAPTURES),
     ]
     before = fleet.programs.living()
     fleet.cold()
     with ThreadPoolExecutor(len(starts)) as pool:
         bad, full, well, losing, other = (each.result() for each in [pool.submit(start) for start in starts])
-    try:
-        yield _trouble(fleet, faults, held, (bad, full, well, losing, other))
-    finally:
-        held.release()
-        fleet.end()
-        fleet.programs.stop(*(each for each in fleet.programs.living() if each not in before))
+    with fleet.blocked():
+        try:
+            yield _trouble(fleet, faults, held, (bad, full, well, losing, other))
+        finally:
+            held.release()
+            fleet.end()
+            fleet.programs.stop(*(each for each in fleet.programs.living() if each not in before))
 
 
 def _trouble(fleet: Fleet, faults: Faults, held: Faults, engines: tuple[Engine, ...]) -> Gateway:

@@ -23,8 +23,12 @@ class Inbox:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def names(self, **labels: str) -> set[str]:
-        """Of all alerts so far that have these labels."""
-        return {alert["labels"]["alertname"] for alert in self.alerts if labels.items() <= alert["labels"].items()}
+        """Of all alerts so far that have these labels; an empty one may be absent."""
+        return {
+            alert["labels"]["alertname"]
+            for alert in self.alerts
+            if all(alert["labels"].get(name, "") == value for name, value in labels.items())
+        }
 
     def close(self) -> None:
         """Stop to listen."""

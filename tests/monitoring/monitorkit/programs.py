@@ -97,15 +97,26 @@ class Operator:
     target: Target
 
 
-def start_operator(programs: Programs, server: ApiServer) -> Operator:
-    """Start one that looks after the example, and wait until it has visited it."""
-    server.put(Place(EMBEDDING_MODEL.path(NAMESPACE, model().name)), example())
+def start_operator(
+    programs: Programs, server: ApiServer, *more: str, body: dict[str, Any] | None = None, token: str = "none"
+) -> Operator:
+    """Start one that looks after the example, and wait until it has visited it.
+
+    Args:
+        programs: starts it.
+        server: what it takes for a cluster.
+        more: flags.
+        body: of a model instead of the example's; under the same name.
+        token: that it shows the server.
+    """
+    server.put(Place(EMBEDDING_MODEL.path(NAMESPACE, model().name)), body or example())
     [health, metrics] = free_ports(2)
     config = programs.folder / "kubeconfig"
-    config.write_text(yaml.safe_dump(_kubeconfig(server.url)), encoding="utf-8")
+    config.write_text(yaml.safe_dump(_kubeconfig(server.url, token)), encoding="utf-8")
     flags = [
         *("--listen-health", f"127.0.0.1:{health}", "--listen-metrics", f"127.0.0.1:{metrics}"),
         *("--no-leader-election", "--resync-seconds", "5"),
+        *more,
     ]
     command = ["-m", "trellis_operator", "run", *flags]
     program = programs.python("operator", command, {"KUBECONFIG": str(config)})
@@ -113,22 +124,23 @@ def start_operator(programs: Programs, server: ApiServer) -> Operator:
 
     def visited() -> bool:
         assert program.alive, program.tail()
-        return responds(f"http://127.0.0.1:{health}", "/readyz", 200) and bool(server.get(_deployment()))
+        return responds(f"http://127.0.0.1:{health}", "/readyz", 200) and bool(server.get(gateways()))
 
     until(visited, "the operator has made the example's deployments", _READY_S)
     return Operator(program, Target(address, {"namespace": "trellis-system", "pod": "operator-0"}))
 
 
-def _deployment() -> Place:
+def gateways() -> Place:
+    """Where the Deployment of the example's gateways is."""
     return Place(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{names.gateway(model())}")
 
 
-def _kubeconfig(url: str) -> dict[str, Any]:
+def _kubeconfig(url: str, token: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "here", "cluster": {"server": url}}],
-        "users": [{"name": "me", "user": {"token": "none"}}],
+        "users": [{"name": "me", "user": {"token": token}}],
         "contexts": [{"name": "here", "context": {"cluster": "here", "user": "me"}}],
         "current-context": "here",
     }

@@ -52,11 +52,11 @@ def queue(waiting: str, taken: str) -> Series:
     return {f"trellis_engine_queued_tokens{{{POD}}}": waiting, f"trellis_engine_tokens_total{{{POD}}}": taken}
 
 
-def digests(second: str) -> Series:
-    """Two engines of a model, of which one may have another digest."""
+def digests(second: str, contents: str = "c") -> Series:
+    """Two engines of a model, of which one may have another digest or hold other contents."""
     return {
-        f'trellis_engine_info{{{MODEL},pod="p",model_digest="a"}}': "1x600",
-        f'trellis_engine_info{{{MODEL},pod="q",model_digest="{second}"}}': "1x600",
+        f'trellis_engine_info{{{MODEL},pod="p",model_digest="a",contents="c"}}': "1x600",
+        f'trellis_engine_info{{{MODEL},pod="q",model_digest="{second}",contents="{contents}"}}': "1x600",
     }
 
 

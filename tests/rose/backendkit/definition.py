@@ -16,8 +16,11 @@ def attend(
     left: int | None = None,
     right: int | None = None,
     seen: list[int] | None = None,
+    longest: int | None = None,
 ) -> Tensor:
     """[T, heads, size], [T, kv_heads, size] twice, to [T, heads, size]; rows that no sequence owns are NaN.
+
+    So are those of a sequence beyond the longest that there is said to be: kernels have no block for them.
 
     As in FlashAttention, the last key that is seen lies under the last query.
     """
@@ -27,7 +30,7 @@ def attend(
     for index, (begin, end) in enumerate(pairwise(starts)):
         keys = end - begin if seen is None else seen[index]
         shift = keys - (end - begin)
-        for query in range(begin, end):
+        for query in range(begin, end if longest is None else min(end, begin + longest)):
             at = query - begin + shift
             low = 0 if left is None else max(0, at - left)
             high = keys if right is None else min(keys, at + right + 1)

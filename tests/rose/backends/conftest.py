@@ -56,6 +56,7 @@ def kernel() -> Iterator[list[dict[str, Any]]]:
             left=None if keywords["window_size_left"] < 0 else keywords["window_size_left"],
             right=None if right < 0 else right,
             seen=None if used is None else used.tolist(),
+            longest=limit,
         )
         return out, *(torch.empty(0) for _ in range(4))
 

@@ -10,16 +10,19 @@ import torch
 from backendkit.stand_ins import FlashAttention, Wrapper
 from numpy.typing import NDArray
 from paritykit.folder import random_model, save
+from torch import Tensor
 from transformers import BertConfig, BertModel, ModernBertConfig, ModernBertModel, Qwen3Config, Qwen3Model
 from tulip_rose.rose import engine as engines
 from tulip_rose.rose.backends.chosen import ChosenAttention
 from tulip_rose.rose.backends.here import Here
+from tulip_rose.rose.backends.needs import LAYOUT_BYTES, WORKSPACE_BYTES
 from tulip_rose.rose.backends.releases import FLASH_ATTENTION_4, FLASHINFER
 from tulip_rose.rose.backends.table import FA2, FA3, FLASH4, VARLEN
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
 from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
+from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.graphs.kit import FrameKit
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.options import EngineOptions, GraphOptions
@@ -72,18 +75,28 @@ class NeverCaptures(Captures):
         raise CaptureError("not here")
 
 
+class StatesOut(Captures):
+    """Gives the states of all rows, in memory that no step may read before it is written."""
+
+    heads_in_graphs = False
+
+    def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> Tensor:
+        memory = super().empty(count, dtype, pinned=pinned)
+        return memory.fill_(float("nan")) if dtype.is_floating_point else memory.fill_(255)
+
+
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Engine]:
     """An engine of a model, on a device, with a backend."""
 
-    def engine(model: str, device: CpuGraphDevice, backend: str) -> Engine:
+    def engine(model: str, device: CpuGraphDevice, backend: str, graphs: GraphOptions = GRAPHS) -> Engine:
         folder = tmp_path / model
         if not folder.exists():
             save(MODELS[model](), folder)
         with monkeypatch.context() as patched:
             patched.setattr(engines, "open_device", lambda *asked: device)
             options = EngineOptions(
-                dtype="bfloat16", device="cpu-graphs", threads=1, attention_backend=backend, graphs=GRAPHS
+                dtype="bfloat16", device="cpu-graphs", threads=1, attention_backend=backend, graphs=graphs
             )
             return Engine.load(folder, options)
 
@@ -143,6 +156,44 @@ def test_a_step_in_flight_keeps_its_own_borders(
     ]
     for seed, (flight, lengths) in enumerate(zip(flights, cases, strict=False)):
         np.testing.assert_array_equal(flight.wait(30).array(), embed(eager, lengths, seed))
+
+
+# 114 pads, and 94 beyond sixteen multiples, in a model of 40 positions.
+@pytest.mark.parametrize(("multiple", "lengths"), [(128, [5, 9]), (24, [*[LONGEST] * 9, 26])])
+@pytest.mark.parametrize("backend", [FLASH4, FA3, VARLEN])
+def test_pads_that_are_longer_than_any_text_may_be_have_states_as_texts_have(
+    load: Any,
+    flash: FlashAttention,
+    wrappers: list[Wrapper],
+    kernel: list[dict[str, Any]],
+    backend: str,
+    multiple: int,
+    lengths: list[int],
+) -> None:
+    sizes = GraphOptions(multiple=multiple, slots=(2, 16), most_tokens=20 * multiple)
+    engine = load("all seen", StatesOut(1), backend, sizes)
+    rows = Buckets(multiple, most_tokens=20 * multiple).rows(sum(lengths))
+    for seed in range(2):
+        assert np.isfinite(embed(engine, lengths, seed)).all()
+        assert torch.isfinite(engine.framed._arena._states[: SIZES["hidden_size"] * rows]).all()
+    assert engine.graphs.replayed
+
+
+def test_what_flashinfer_takes_for_itself_was_planned(
+    load: Any, wrappers: list[Wrapper], flash: FlashAttention
+) -> None:
+    engine = load("causal", Captures(1), FA3)
+    for seed, length in enumerate((3, 20, 40)):
+        for count in (1, 2, 4):
+            embed(engine, [length] * count, seed)
+    static = [each for each in wrappers if each.in_graph]
+    assert engine.memory.planned["attention"] == WORKSPACE_BYTES + 2 * LAYOUT_BYTES
+    assert engine.memory.planned["plans"] == (16 * 2 + 1) * LAYOUT_BYTES
+    assert 5 < len(static) <= 16 * 2
+    assert {each.given["float_workspace_buffer"].nbytes for each in wrappers} == {WORKSPACE_BYTES}
+    assert {each.layout.nbytes for each in static if each.layout is not None} == {LAYOUT_BYTES}
+    other = load("causal", Captures(1), FLASH4)
+    assert (other.memory.planned["attention"], other.memory.planned["plans"]) == (0, 0)
 
 
 def test_flashinfer_is_planned_once_for_each_step_and_kind_of_layer(load: Any, wrappers: list[Wrapper]) -> None:

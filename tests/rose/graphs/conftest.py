@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from graphkit.outputs import MODELS
 from numpy.typing import NDArray
 from paritykit.folder import random_model, save
 from torch import Tensor
@@ -135,6 +136,20 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         if family not in made:
             made[family] = save(FAMILIES[family](), tmp_path_factory.mktemp(family.replace(" ", "-")))
         return made[family]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def folder_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a model with other outputs, made once."""
+    made: dict[str, Path] = {}
+
+    def folder(name: str) -> Path:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("outputs")
+            MODELS[name](made[name])
+        return made[name]
 
     return folder
 

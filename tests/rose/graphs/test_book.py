@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 from tulip_rose.rose.graphs.book import PATIENCE, Book, Decision, Run
 
 MOST = 3
-hits = st.lists(st.tuples(st.integers(0, 7), st.booleans()), max_size=200)
+hits = st.lists(st.tuples(st.integers(0, 7), st.booleans()), min_size=30, max_size=200)
 
 
 def hit(book: Book[int], key: int, *, idle: bool = True, works: bool = True) -> Run:

@@ -58,3 +58,13 @@ def test_the_default_keys_are_tens_of_sizes_and_five_counts_of_slots() -> None:
 def test_slots_that_make_no_sense_are_refused(slots: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"do not ascend|above 0"):
         Buckets(slots=slots)
+
+
+@given(buckets_of)
+def test_pads_are_at_most_what_is_said_and_may_be_as_many(buckets: Buckets) -> None:
+    rows, most = {buckets.rows(tokens) for tokens in range(1, min(buckets.most_tokens, 3000) + 1)}, buckets.most_pads
+    for each in rows:
+        assert buckets.rows(each - most(each)) == each
+        assert each == most(each) + 1 or buckets.rows(each - most(each) - 1) < each
+    if buckets.most_tokens <= 3000:
+        assert buckets.sizes == len(rows) * len(buckets.slots)

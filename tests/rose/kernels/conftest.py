@@ -26,8 +26,15 @@ with pytest.MonkeyPatch.context() as patched:
     from tulip_rose.rose.kernels.kit import TritonKit
 
 from kernelkit.models import MODELS
+from tulip_rose.rose import engine as engine_module
+from tulip_rose.rose.engine import Engine
+from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
+from tulip_rose.rose.graphs.kit import OffsetsAttention
 from tulip_rose.rose.layers.attention import TorchAttention
+from tulip_rose.rose.layers.kit import Kit
+from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 
+GRAPHS = GraphOptions(multiple=16, slots=(2, 8), most_tokens=96, most=8)
 TOLERANCE = {torch.float32: 3e-5, torch.bfloat16: 1.6e-2}
 """In bfloat16 two units in the last place: the interpreter cuts where a GPU rounds."""
 
@@ -70,3 +77,28 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return made[family]
 
     return folder
+
+
+class InterpretedDevice(CpuGraphDevice):
+    """A device of graphs whose kit is Triton's, and whose memory no step may read before it is written."""
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        return TritonKit(OffsetsAttention())
+
+    def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> torch.Tensor:
+        memory = super().empty(count, dtype, pinned=pinned)
+        return memory.fill_(float("nan")) if dtype.is_floating_point else memory.fill_(torch.iinfo(torch.int8).max)
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, torch.device, str], Engine]:
+    """Load an engine of Triton's layers."""
+
+    def engine(folder: Path, device: torch.device, dtype: str) -> Engine:
+        if device.type == "cuda":
+            return Engine.load(folder, EngineOptions(device="cuda", dtype=dtype, graphs=GRAPHS))
+        with monkeypatch.context() as patched:
+            patched.setattr(engine_module, "open_device", lambda *asked: InterpretedDevice(1))
+            return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, threads=1, dtype=dtype, graphs=GRAPHS))
+
+    return engine

@@ -8,48 +8,17 @@ import pytest
 import torch
 from kernelkit.models import HIDDEN, VOCABULARY
 from numpy.typing import NDArray
-from tulip_rose.rose import engine as engine_module
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
-from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
-from tulip_rose.rose.graphs.kit import OffsetsAttention
-from tulip_rose.rose.kernels.kit import TritonKit
-from tulip_rose.rose.layers.kit import Kit
-from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
+from tulip_rose.rose.options import EngineOptions
 from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
 FAMILIES = ["bert", "qwen3", "modernbert", "xlm-roberta", "nomic", "gemma"]
 LENGTHS = [[7, 3], [17, 5, 9], [6, 4]]
-GRAPHS = GraphOptions(multiple=16, slots=(2, 8), most_tokens=96, most=8)
 COSINE = {"float32": 0.999999, "bfloat16": 0.999}
 
 
-class InterpretedDevice(CpuGraphDevice):
-    """A device of graphs whose kit is Triton's, and whose memory no step may read before it is written."""
-
-    def kit(self, dtype: str, attention: str) -> Kit:
-        return TritonKit(OffsetsAttention())
-
-    def empty(self, count: int, dtype: torch.dtype, *, pinned: bool = False) -> torch.Tensor:
-        memory = super().empty(count, dtype, pinned=pinned)
-        return memory.fill_(float("nan")) if dtype.is_floating_point else memory.fill_(torch.iinfo(torch.int8).max)
-
-
 Load = Callable[[Path, torch.device, str], Engine]
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Load:
-    """Load an engine of Triton's layers."""
-
-    def engine(folder: Path, device: torch.device, dtype: str) -> Engine:
-        if device.type == "cuda":
-            return Engine.load(folder, EngineOptions(device="cuda", dtype=dtype, graphs=GRAPHS))
-        with monkeypatch.context() as patched:
-            patched.setattr(engine_module, "open_device", lambda *asked: InterpretedDevice(1))
-            return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, threads=1, dtype=dtype, graphs=GRAPHS))
-
-    return engine
 
 
 def texts_of(lengths: list[int]) -> list[NDArray[np.int32]]:

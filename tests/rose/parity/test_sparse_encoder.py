@@ -119,7 +119,7 @@ BREAKS: dict[str, tuple[type, str, Any]] = {
     "the mean of tokens": (Splade, "of_tokens", lambda _, logits: logits.float().mean(1)),
     "no layer before the table": (VocabularyHead, "__call__", lambda head, states: head.table(states)),
     "no norm": (VocabularyHead, "__call__", lambda head, states: head.table(head.dense(states))),
-    "terms out of place": (Terms, "of_dense", lambda rows, most: PLAIN(rows.roll(1, 1), most)),
+    "terms out of place": (Terms, "of_dense", lambda rows: PLAIN(np.roll(rows, 1, 1))),
 }
 PLAIN = Terms.of_dense
 

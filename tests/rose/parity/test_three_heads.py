@@ -137,6 +137,9 @@ def test_pickles_beside_the_model_are_not_read_and_it_is_served_without_them(
     assert sum("is a pickle and is not read" in line for line in told) == 2
 
 
+WHOLE = {"weight": torch.zeros(1, HIDDEN), "bias": torch.zeros(1)}
+
+
 @pytest.mark.parametrize(
     ("name", "tensors", "words"),
     [
@@ -146,6 +149,8 @@ def test_pickles_beside_the_model_are_not_read_and_it_is_served_without_them(
             {"weight": torch.zeros(2, HIDDEN), "bias": torch.zeros(1)},
             "tensor weight is torch.float32 of",
         ),
+        ("sparse_linear", {**WHOLE, "gamma": torch.zeros(1)}, "tensor gamma is not part of"),
+        ("sparse_linear", {**WHOLE, "bias": torch.tensor([torch.nan])}, "tensor bias holds a value that is not finite"),
         ("colbert_linear", {"weight": torch.zeros(HIDDEN, 8), "bias": torch.zeros(HIDDEN)}, r"shape \[32, 8\]"),
     ],
 )

@@ -8,7 +8,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.key import Buckets
-from tulip_rose.rose.plan.memory import GRAPH_BYTES, RESERVE_BYTES, Needs, Shape, fit_memory, plan_memory
+from tulip_rose.rose.plan.memory import (
+    GRAPH_BYTES,
+    MIB,
+    RESERVE_BYTES,
+    AttentionNeeds,
+    Needs,
+    Shape,
+    fit_memory,
+    plan_memory,
+)
 
 GIB = 1024**3
 QWEN = {
@@ -52,9 +61,11 @@ def test_the_parts_add_up() -> None:
         # Values begin at multiples of 16 bytes: 12 lie idle behind 2,049 offsets and bounds.
         "buffers": 3 * 16384 * 8 + (4 * 512 + 1) * 4 + 12 + 512 * (1024 * 4 + 1) + 16384 * 1024 * 2,
         "graphs": 64 * GRAPH_BYTES,
+        "attention": 0,
         "reserve": RESERVE_BYTES,
     }
     assert plan.device_bytes == sum(plan.device.values())
+    assert plan.plans == 0
     assert plan.ring == 3 * (3 * 16384 * 8 + (4 * 512 + 1) * 4 + 12 + 512 * (1024 * 4 + 1))
 
 
@@ -63,6 +74,19 @@ def test_a_plan_says_its_numbers() -> None:
         "3.67 GiB of the device (weights 1.11 GiB, activations 0.53 GiB, buffers 0.03 GiB, graphs 1.00 GiB, "
         "reserve 1.00 GiB) and 0.01 GiB of pinned memory"
     )
+
+
+def test_what_attention_takes_for_itself_is_part_of_the_plan_and_of_what_is_said() -> None:
+    plain, more = plan_memory(NEEDS), plan_memory(replace(NEEDS, attention=AttentionNeeds(144 * MIB, 520 * MIB)))
+    assert more.device == {**plain.device, "attention": 144 * MIB}
+    assert more.device_bytes == plain.device_bytes + 144 * MIB
+    assert more.parts == {**plain.parts, "attention": 144 * MIB, "plans": 520 * MIB}
+    assert str(more) == (
+        "3.82 GiB of the device (weights 1.11 GiB, activations 0.53 GiB, buffers 0.03 GiB, graphs 1.00 GiB, "
+        "attention 0.14 GiB, reserve 1.00 GiB) and 0.51 GiB of pinned memory"
+    )
+    with pytest.raises(LoadError, match=r"attention 0\.14 GiB"):
+        fit_memory(replace(NEEDS, attention=AttentionNeeds(144 * MIB)), plain.device_bytes, 512)
 
 
 def test_what_fits_exactly_fits_and_one_byte_less_does_not() -> None:

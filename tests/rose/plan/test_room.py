@@ -18,8 +18,8 @@ from tulip_rose.rose.plan.memory import (
     DEVICE_PARTS,
     GRAPH_BYTES,
     MIB,
+    PINNED_PARTS,
     RESERVE_BYTES,
-    RING,
     STEPS,
     Needs,
     Shape,
@@ -65,7 +65,7 @@ def test_what_was_planned_is_told_as_metrics(tiny: Path) -> None:
     metrics.watch_memory(engine.memory)
     planned = {
         part: metrics.registry.get_sample_value("trellis_engine_memory_planned_bytes", {"part": part})
-        for part in (*DEVICE_PARTS, RING)
+        for part in (*DEVICE_PARTS, *PINNED_PARTS)
     }
     assert planned == engine.memory.planned
     values = sum(values.numel() for values in load_file(tiny / "model.safetensors").values())

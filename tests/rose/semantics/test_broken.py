@@ -19,6 +19,7 @@ from tulip_rose.rose.errors import LoadError
 
 HIDDEN = 32
 WEIGHTS, TRANSFORMER = "model.safetensors", "sentence_bert_config.json"
+OWN = "config_sentence_transformers.json"
 UP, KEYS = "encoder.layer.0.intermediate.dense.weight", "encoder.layer.1.attention.self.key.weight"
 WORDS = "embeddings.word_embeddings.weight"
 
@@ -92,17 +93,17 @@ def one(value: float) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 BROKEN: dict[str, tuple[Break, str, str]] = {
-    "a tensor is missing": (tensor(KEYS, lambda _: None), "saved", f"tensor {KEYS} is missing"),
+    "a tensor is missing": (tensor(KEYS, lambda _: None), WEIGHTS, f"tensor {KEYS} is missing"),
     "whole numbers": (tensor(KEYS, lambda found: found.int()), WEIGHTS, f"tensor {KEYS} is I32"),
     "doubles": (tensor(KEYS, lambda found: found.double()), WEIGHTS, f"tensor {KEYS} is F64"),
     "transposed": (tensor(UP, lambda found: found.T.contiguous()), WEIGHTS, f"tensor {UP} has shape [32, 48]"),
     "fewer words": (tensor(WORDS, lambda found: found[:-1].clone()), WEIGHTS, f"tensor {WORDS} has shape [38, 32]"),
     "not a number": (tensor(KEYS, one(torch.nan)), WEIGHTS, f"tensor {KEYS} holds a value that is not finite"),
     "infinite": (tensor(WORDS, one(torch.inf)), WEIGHTS, f"tensor {WORDS} holds a value that is not finite"),
-    "pickle alone": (pickled("."), "saved", "no model.safetensors"),
+    "pickle alone": (pickled("."), "saved", "(pytorch_model.bin) are not read"),
     "another tokenizer": (other_tokenizer, "tokenizer.json", "model.vocab has ids up to 149, config.json"),
     "heads that do not divide": (keys("config.json", num_attention_heads=5), "config.json", "num_attention_heads 5"),
-    "more layers": (keys("config.json", num_hidden_layers=3), "saved", "tensor encoder.layer.2.attention.self.query"),
+    "more layers": (keys("config.json", num_hidden_layers=3), WEIGHTS, "tensor encoder.layer.2.attention.self.query"),
     "fewer layers": (keys("config.json", num_hidden_layers=1), WEIGHTS, "tensor encoder.layer.1."),
     "wider": (keys("config.json", hidden_size=64), WEIGHTS, f"tensor {WORDS} has shape [39, 32]"),
     "another vocabulary": (keys("config.json", vocab_size=50), WEIGHTS, f"tensor {WORDS} has shape [39, 32]"),
@@ -142,7 +143,7 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
         "2_Dense/config.json",
         "module_input_name 'token_embeddings'",
     ),
-    "dense pickled": (pickled("2_Dense"), "2_Dense", "no model.safetensors"),
+    "dense pickled": (pickled("2_Dense"), "2_Dense", "(pytorch_model.bin) are not read"),
     "dense not a number": (
         tensor("linear.bias", one(torch.nan), f"2_Dense/{WEIGHTS}"),
         f"2_Dense/{WEIGHTS}",
@@ -166,6 +167,12 @@ BROKEN: dict[str, tuple[Break, str, str]] = {
     ),
     "a module outside": (module(2, path="../2_Dense"), "modules.json", "path '../2_Dense' lies outside"),
     "a module without a type": (module(2, type=None), "modules.json", "a type"),
+    "a module in a new way": (module(2, scale=2), "modules.json", "scale is not known"),
+    "a module with arguments": (module(0, kwargs=["task"]), "modules.json", "kwargs ['task']"),
+    "a model in a new way": (keys(OWN, whiten=True), OWN, "whiten is not known"),
+    "fewer terms": (keys(OWN, max_active_dims=64), OWN, "max_active_dims 64"),
+    "terms that no module makes": (keys(OWN, model_type="SparseEncoder"), OWN, "model_type 'SparseEncoder'"),
+    "scores that no module makes": (keys(OWN, model_type="CrossEncoder"), OWN, "model_type 'CrossEncoder'"),
     "modules in another order": (swapped, "modules.json", "modules come as Transformer, Pooling"),
     "a length of a word": (keys(TRANSFORMER, max_seq_length="long"), TRANSFORMER, "max_seq_length 'long'"),
     "no length at all": (keys("tokenizer_config.json", model_max_length=0), "tokenizer_config.json", "length 0"),
@@ -237,5 +244,5 @@ def test_the_program_ends_with_that_line_and_no_traceback(whole: Path) -> None:
     program = [sys.executable, "-m", "tulip_rose", "serve", *flags]
     done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
-    assert f"{whole}: tensor {KEYS} is missing" in done.stderr.splitlines()[-1]
+    assert f"{whole / WEIGHTS}: tensor {KEYS} is missing" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

@@ -7,7 +7,7 @@ from paritykit.sparse import dense, read_terms
 from torch import Tensor
 from torch.nn import functional
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.layers.head import Made, part_of
 from tulip_rose.rose.layers.kit import TorchKit
 from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.sparse.lexical import LexicalHead
@@ -35,8 +35,9 @@ def random_ids() -> list[np.ndarray]:
 
 
 def rows(made: Made) -> np.ndarray:
-    starts = made.starts.tolist()
-    return dense([read_terms(made.rows.numpy()[a:b]) for a, b in itertools.pairwise(starts)], TERMS)
+    part = part_of(made)
+    assert part.starts is not None
+    return dense([read_terms(part.rows[a:b]) for a, b in itertools.pairwise(part.starts.tolist())], TERMS)
 
 
 def spans(part: Part) -> list[tuple[int, int]]:
@@ -97,7 +98,7 @@ def test_a_state_that_is_not_finite_fails_the_rows_that_see_it_alone(vocabulary:
     lexical = LexicalHead(torch.randn(1, HIDDEN), torch.full((1,), 99.0), TERMS, torch.tensor([TERMS]))
     for head in (splade, lexical):
         made = head(states, part, batch)
-        assert made.finite.tolist() == expected
+        assert part_of(made).finite.tolist() == expected
         assert [bool(row.any()) for row in rows(made)] == expected
 
 
@@ -121,4 +122,4 @@ def test_spans_without_a_word_are_rows_without_a_term() -> None:
     states = torch.randn(batch.ragged.tokens, HIDDEN)
     made = LexicalHead(torch.zeros(1, HIDDEN), torch.zeros(1), TERMS, torch.tensor([0]))(states, batch.parts[0], batch)
     assert not rows(made).any()
-    assert made.finite.all()
+    assert part_of(made).finite.all()

@@ -1,10 +1,16 @@
-"""`PlansAhead`: an attention that the host has to speak to before a step over static buffers. Knows no backend."""
+"""`PlansAhead`: an attention that the host has to speak to before a step over static buffers. Knows no backend.
 
+And `Takes`: one that takes memory of its own for such steps.
+"""
+
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
+from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.plan.memory import AttentionNeeds
 
 
 @runtime_checkable
@@ -20,3 +26,11 @@ class PlansAhead(Protocol):
 
     def suits(self, ragged: Ragged) -> bool:
         """Whether these sequences can be attended in a step over static buffers; asked with lengths of the host."""
+
+
+@runtime_checkable
+class Takes(Protocol):
+    """What says beforehand which memory it will take."""
+
+    def needs(self, kinds: Iterable[Asked], sizes: int) -> AttentionNeeds:
+        """Memory for layers of these kinds, in steps of so many sizes."""

@@ -17,14 +17,15 @@ class Borders:
     seen: Tensor | None
     """int32 [S], on the device: how many tokens of each are seen, the first ones; None: all of all."""
     limit: int
-    """No sequence has more tokens: a power of two, since kernels have it built into their grids, so that few differ."""
+    """No sequence has more rows, that of pads neither, since kernels write no row beyond it. A power of two: they have
+    it built into their grids, so that few differ."""
 
     @classmethod
     def of(cls, ragged: Ragged, device: torch.device) -> "Borders":
         """Copied to the device, where they are not there; the copy does not wait."""
         seen = _seen(ragged)
         on_device = None if seen is None else seen.to(device, non_blocking=True)
-        return cls(ragged.starts.to(device, non_blocking=True), on_device, limit(ragged.longest))
+        return cls(ragged.starts.to(device, non_blocking=True), on_device, limit(max(ragged.longest, ragged.pads)))
 
 
 def limit(longest: int) -> int:

@@ -5,7 +5,7 @@ start. Layers of one model may be of several kinds, and have several backends.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
@@ -14,12 +14,14 @@ from torch import Tensor
 
 from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.backends.here import Here
+from tulip_rose.rose.backends.needs import attention_needs
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
 from tulip_rose.rose.backends.table import AUTO, FA2, FA3, FLASH4, NAMES, VARLEN, choose_backend, unknown
 from tulip_rose.rose.backends.varlen import flash_attention_4, torch_varlen
 from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.layers.attention import Attention, Mask, TorchAttention
+from tulip_rose.rose.plan.memory import AttentionNeeds
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +42,10 @@ _OPEN: dict[str, Callable[[torch.device], Backend]] = {
 
 
 class ChosenAttention:
-    """See `Attention` and `PlansAhead`. The name: of the backends of the layers met by now, in alphabetical order."""
+    """See `Attention`, `PlansAhead` and `Takes`.
+
+    The name: of the backends of the layers met by now, in alphabetical order.
+    """
 
     def __init__(self, name: str, device: torch.device, here: Here) -> None:
         """`name` is that of a backend, or auto.
@@ -86,6 +91,10 @@ class ChosenAttention:
     def suits(self, ragged: Ragged) -> bool:
         """See `PlansAhead`."""
         return all(backend.serves(ragged, mask) for backend, mask in self._in_steps)
+
+    def needs(self, kinds: Iterable[Asked], sizes: int) -> AttentionNeeds:
+        """See `Takes`."""
+        return attention_needs(self._asked_for, kinds, self._here, sizes)
 
     def _choose(self, asked: Asked) -> Backend | None:
         """None stands for torch's plain attention."""

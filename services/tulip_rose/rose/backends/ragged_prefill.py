@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from tulip_rose.rose.backends.needs import WORKSPACE_BYTES
 from tulip_rose.rose.backends.static_wrappers import Fence, Passed, StaticWrappers
 from tulip_rose.rose.backends.table import FA2, FA3
 from tulip_rose.rose.backends.wrappers import Kind, Wrapper, Wrappers
@@ -18,9 +19,6 @@ _SIZES = (64, 128, 256)
 """Of heads that both have kernels for."""
 _BACKENDS = {FA3: "fa3", FA2: "fa2"}
 """In the library's words."""
-_WORKSPACE_BYTES = 128 << 20
-"""What the library recommends. All wrappers share it: it holds what a step needs while it runs, and steps of one stream
-never run at once."""
 _LAYOUT = "NHD"
 
 
@@ -35,7 +33,7 @@ class RaggedPrefill:
         """
         self.name = name
         self._made = import_module("flashinfer").BatchPrefillWithRaggedKVCacheWrapper
-        self._workspace = torch.empty(_WORKSPACE_BYTES, dtype=torch.uint8, device=device)
+        self._workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=device)
         self._wrappers = Wrappers(partial(self._made, self._workspace, _LAYOUT, backend=_BACKENDS[name]))
         self._static = StaticWrappers(self._make_static, partial(_fence, device), device)
 

@@ -15,13 +15,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from tulip_rose.rose.backends.needs import LAYOUT_BYTES, MOST_SIZES
 from tulip_rose.rose.backends.wrappers import Kind, Wrapper, plan
 from tulip_rose.rose.batch import Ragged
-
-MOST_SIZES = 64
-"""That have wrappers: each takes 8 MiB of pinned memory for each kind of layer."""
-INT_WORKSPACE_BYTES = 8 << 20
-"""What the library takes for the layout of a batch by itself."""
 
 
 class Fence(Protocol):
@@ -94,7 +90,7 @@ class StaticWrappers:
             raise RuntimeError(f"a step of {rows} rows and {slots} slots attends, and was not planned")
         held = self._sizes[rows, slots]
         if kind not in held:
-            self._layouts[kind] = torch.empty(INT_WORKSPACE_BYTES, dtype=torch.uint8, device=self._device)
+            self._layouts[kind] = torch.empty(LAYOUT_BYTES, dtype=torch.uint8, device=self._device)
             self._plan(held, kind, self._next)
         return held[kind].wrapper
 

@@ -79,7 +79,7 @@ class Arena:
 
     def __init__(self, device: GraphDevice, buckets: Buckets, widths: Widths) -> None:
         largest = Key(buckets.most_rows, buckets.slots[-1])
-        self._widths = widths
+        self._buckets, self._widths = buckets, widths
         self._given = device.empty(given_bytes(largest), torch.uint8)
         self._out = device.empty(out_bytes(largest.slots, widths.dimensions), torch.uint8)
         self._states = device.empty(largest.tokens * widths.hidden, widths.dtype)
@@ -87,12 +87,12 @@ class Arena:
     def frame(self, key: Key) -> Frame:
         """The views of a key."""
         fields = Fields.of(self._given, key)
-        longest = min(key.tokens, self._widths.longest)
+        longest, pads = min(key.tokens, self._widths.longest), self._buckets.most_pads(key.tokens)
         batch = Batch(
             token_ids=fields.token_ids,
             positions=fields.positions,
             token_types=fields.token_types if self._widths.typed else None,
-            ragged=Ragged(fields.cu_seqlens, key.tokens, longest, seen=fields.seen),
+            ragged=Ragged(fields.cu_seqlens, key.tokens, longest, seen=fields.seen, pads=pads),
             parts=(),
             places=_NOBODY,
         )

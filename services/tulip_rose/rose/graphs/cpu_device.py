@@ -120,9 +120,9 @@ class CpuGraphDevice(CpuDevice):
 
         self._stream.put(work)
 
-    def fetch(self, tensor: Tensor) -> Tensor:
-        """See `GraphDevice`; whoever computes has it in memory of the host."""
-        return tensor
+    def unload(self, target: Tensor, source: Tensor) -> None:
+        """See `GraphDevice`; whoever computes is where the stream is."""
+        target.copy_(source)
 
     def prepare(self, work: Step) -> None:
         """See `GraphDevice`."""

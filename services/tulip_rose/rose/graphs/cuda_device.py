@@ -37,6 +37,10 @@ class CudaGraphDevice(CudaDevice):
         self.enter()
         self._cuda.copy(target, source)
 
+    def unload(self, target: Tensor, source: Tensor) -> None:
+        """See `GraphDevice`."""
+        self._cuda.copy(target, source)
+
     def prepare(self, work: Step) -> None:
         """See `GraphDevice`."""
         self.enter()

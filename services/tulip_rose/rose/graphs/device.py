@@ -61,8 +61,8 @@ class GraphDevice(Device, Protocol):
     def copy(self, target: Tensor, source: Tensor) -> None:
         """Copy between the device and pinned memory; the source is read when the stream gets there."""
 
-    def fetch(self, tensor: Tensor) -> Tensor:
-        """Called by a step: its result in memory of the host, as it is when the stream gets there."""
+    def unload(self, target: Tensor, source: Tensor) -> None:
+        """Called by a step: copy its result to pinned memory, as it is when the stream gets there."""
 
     def prepare(self, work: Step) -> None:
         """Put on the stream what the host does for the next step; it is never captured."""

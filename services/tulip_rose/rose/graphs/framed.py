@@ -31,7 +31,7 @@ from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.graphs.state import GraphState
 from tulip_rose.rose.graphs.verify import compare, texts
 from tulip_rose.rose.layers.attention import Attention
-from tulip_rose.rose.layers.head import Head, Made, fetched, part_of
+from tulip_rose.rose.layers.head import Head, Made, fetched, taken
 from tulip_rose.rose.models.model import Model
 from tulip_rose.rose.options import GraphOptions
 from tulip_rose.sequence import OutputKind
@@ -222,7 +222,7 @@ class Framed:
         self._do(key, frame, run)
         rows = tray.rows
         if rows is None:
-            return self._behind(frame, batch)
+            return self._behind(slot, frame, batch)
         count = batch.parts[0].bounds.shape[0]
         self._device.copy(*rows.copy(count))
         return FramedLaunched(self._device.mark(), lambda: (rows.take(count),))
@@ -262,14 +262,15 @@ class Framed:
         out.rows.copy_(made.rows)
         out.finite.copy_(made.finite)
 
-    def _behind(self, frame: Frame, batch: Batch) -> FramedLaunched:
-        """Run heads on the states, of sizes that the device may find out."""
+    def _behind(self, slot: Slot, frame: Frame, batch: Batch) -> FramedLaunched:
+        """Run heads on the states, of sizes that the batch has and no key."""
         made: list[Made] = []
 
         def run() -> None:
+            unload = slot.results()
             for part in batch.parts:
                 head = self._heads[part.form.kind]
-                made.append(fetched(head(frame.states, part, frame.batch), self._device.fetch))
+                made.append(fetched(head(frame.states, part, frame.batch), unload))
 
         self._device.run(run)
-        return FramedLaunched(self._device.mark(), lambda: tuple(map(part_of, made)))
+        return FramedLaunched(self._device.mark(), lambda: tuple(map(taken, made)))

@@ -66,8 +66,19 @@ class Buckets:
 
     def rows(self, tokens: int) -> int:
         """Rows of a step of so many tokens, at least one."""
-        step = self.multiple if tokens <= _FINE * self.multiple else _COARSE * self.multiple
+        step = self._step(tokens)
         return -(-tokens // step) * step
+
+    @property
+    def sizes(self) -> int:
+        """Of steps: how many there can be."""
+        fine = -(-min(self.most_tokens, _FINE * self.multiple) // self.multiple)
+        coarse = -(-max(0, self.most_tokens - _FINE * self.multiple) // (_COARSE * self.multiple))
+        return (fine + coarse) * len(self.slots)
+
+    def most_pads(self, rows: int) -> int:
+        """Pads that a step of so many rows can have: with more of them a batch has fewer rows."""
+        return self._step(rows) - 1
 
     def fit(self, tokens: int, sequences: int) -> tuple[int, int] | None:
         """Rows and slots of the smallest step that holds a batch; None: there is none.
@@ -78,3 +89,6 @@ class Buckets:
         needed = sequences + (rows > tokens)
         slots = next((slots for slots in self.slots if slots >= needed), None)
         return None if slots is None or tokens > self.most_tokens else (rows, slots)
+
+    def _step(self, tokens: int) -> int:
+        return self.multiple if tokens <= _FINE * self.multiple else _COARSE * self.multiple

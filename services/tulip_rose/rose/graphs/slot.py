@@ -3,6 +3,9 @@
 Views cost about as much as all else that the host does for a step, so those of a key with a graph are kept.
 """
 
+from collections.abc import Callable
+from itertools import count
+
 import torch
 from torch import Tensor
 
@@ -61,6 +64,7 @@ class Slot:
         self.given = device.empty(given_bytes(largest), torch.uint8, pinned=True)
         self.out = device.empty(out_bytes(largest.slots, widths.dimensions), torch.uint8, pinned=True)
         self.host = self.given.numpy()
+        self._device, self._results = device, list[Tensor]()
         self._typed = widths.typed
         self._kept: dict[Key, Tray] = {}
 
@@ -76,3 +80,26 @@ class Slot:
     def drop(self, key: Key) -> None:
         """Forget the views of a key."""
         self._kept.pop(key, None)
+
+    def results(self) -> Callable[[Tensor], Tensor]:
+        """What copies the results of one step here that heads behind it make, one after the other.
+
+        Each has memory of its own, by its number, that the next step finds there. It is taken when it is asked for the
+        first time, and again where more is needed, in sizes that are powers of two: of their lengths nobody knows.
+        """
+        numbers = count()
+
+        def unload(result: Tensor) -> Tensor:
+            host = self._result(next(numbers), result.nbytes).view(result.dtype).view(result.shape)
+            self._device.unload(host, result)
+            return host
+
+        return unload
+
+    def _result(self, number: int, size: int) -> Tensor:
+        """Uint8, of that many bytes."""
+        if number == len(self._results):
+            self._results.append(torch.empty(0, dtype=torch.uint8))
+        if self._results[number].shape[0] < size:
+            self._results[number] = self._device.empty(1 << (size - 1).bit_length(), torch.uint8, pinned=True)
+        return self._results[number][:size]

@@ -10,6 +10,8 @@ from tulip_rose.rose.folder import read_object
 from tulip_rose.rose.late.tokens import TokensHead
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.modules import Module
+from tulip_rose.rose.own_file import OWN_FILE, read_own
+from tulip_rose.rose.own_file import TOKENS as MODEL_TYPES
 from tulip_rose.rose.rows.dense import Dense
 from tulip_rose.rose.rows.load import load_rows
 from tulip_rose.rose.rows.row_module import RowModule
@@ -19,11 +21,9 @@ from tulip_rose.rose.weights import Weights
 
 COLBERT = "HF_ColBERT"
 """The architecture of checkpoints whose layer lies beside the base model."""
-_FILE = "config_sentence_transformers.json"
 _METADATA = "artifact.metadata"
 _PYLATE = "pylate."
 _MASK = "MultiVectorMask"
-_MODEL_TYPES = ("ColBERT", "MultiVectorEncoder")
 _TOKENS = "token_embeddings"
 _COLBERT_FILE = "colbert_linear"
 
@@ -47,7 +47,7 @@ class Late:
 
 def is_late(folder: Path, architecture: str, modules: tuple[Module, ...]) -> bool:
     """Whether the folder holds a model of vectors of tokens alone."""
-    if architecture == COLBERT or read_object(folder, _FILE).get("model_type") in _MODEL_TYPES:
+    if architecture == COLBERT or read_own(folder).get("model_type") in MODEL_TYPES:
         return True
     return any(module.kind == _MASK or module.kind.startswith(_PYLATE) for module in modules)
 
@@ -99,7 +99,7 @@ def _longest(folder: Path) -> int | None:
     name, transformer = read_transformer(folder)
     places = [
         (transformer, name, "document_length"),
-        (read_object(folder, _FILE), _FILE, "document_length"),
+        (read_own(folder), OWN_FILE, "document_length"),
         (read_object(folder, _METADATA), _METADATA, "doc_maxlen"),
     ]
     file, name, key = next((place for place in places if place[0].get(place[2]) is not None), places[0])

@@ -15,4 +15,5 @@ class TokensHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        return made_of(states[part.bounds[:, 0].to(states.device)].float(), self._modules, part.form)
+        tokens = part.bounds[:, 0].to(states.device, non_blocking=True)
+        return made_of(states[tokens].float(), self._modules, part.form)

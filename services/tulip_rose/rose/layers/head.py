@@ -20,21 +20,29 @@ class Made:
     """The rows of one part; those that are not finite are zeros."""
 
     rows: Tensor
-    """[R, values or packed bytes]; of unequal size: their bytes, uint8, one after the other."""
+    """[R, values or packed bytes]; or whatever `later` takes."""
     finite: Tensor
-    """bool [R]."""
-    starts: Tensor | None = None
-    """int64 [R + 1], where rows are of unequal size: where each begins and the last one ends."""
+    """bool [R]; or whatever `later` takes."""
+    later: Callable[[lazy.Part], lazy.Part] | None = None
+    """What the host makes rows of when these are in its memory; it keeps nothing of them. For rows of which nobody
+    knows before how long they are: no device is waited for while a step is launched."""
 
 
 def fetched(made: Made, fetch: Callable[[Tensor], Tensor]) -> Made:
     """The same rows on their way to memory of the host, which `fetch` copies each tensor to."""
-    return Made(fetch(made.rows), fetch(made.finite), None if made.starts is None else fetch(made.starts))
+    return Made(fetch(made.rows), fetch(made.finite), made.later)
 
 
 def part_of(made: Made) -> lazy.Part:
     """The same rows, as they lie in host memory."""
-    return lazy.Part(made.rows.numpy(), made.finite.numpy(), None if made.starts is None else made.starts.numpy())
+    part = lazy.Part(made.rows.numpy(), made.finite.numpy())
+    return part if made.later is None else made.later(part)
+
+
+def taken(made: Made) -> lazy.Part:
+    """The same rows in memory of their own, so that theirs can be another's."""
+    part = part_of(made)
+    return lazy.Part(part.rows.copy(), part.finite.copy()) if made.later is None else part
 
 
 class Head(Protocol):

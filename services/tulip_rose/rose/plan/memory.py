@@ -1,7 +1,7 @@
 """The memory planner: what a model with its graphs takes of a device, before anything of it is loaded.
 
-Weights and buffers are sums. Activations are an upper bound of what is alive at once in the widest layer; graphs and
-the reserve are estimates, to be replaced by what a GPU shows. Knows no device.
+Weights, buffers and what attention takes for itself are sums. Activations are an upper bound of what is alive at once
+in the widest layer; graphs and the reserve are estimates, to be replaced by what a GPU shows. Knows no device.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,9 +20,10 @@ RESERVE_BYTES = 1024 * MIB
 STEPS = 3
 """Slots of the ring: two steps in flight, and one more."""
 
-DEVICE_PARTS = ("weights", "activations", "buffers", "graphs", "reserve")
-RING = "ring"
-"""The part that is pinned memory of the host."""
+DEVICE_PARTS = ("weights", "activations", "buffers", "graphs", "attention", "reserve")
+RING, PLANS = "ring", "plans"
+PINNED_PARTS = (RING, PLANS)
+"""Of the host: slots of steps, and what attention is planned into."""
 
 _FLOAT32 = 4
 _NAMES = {
@@ -54,9 +55,8 @@ class Shape:
             LoadError: a size is missing, or no whole number above 0.
         """
         hidden, inner = (_size(config, where, name, None) for name in ("hidden", "inner"))
-        heads = _size(config, where, "heads", None)
-        size = _size(config, where, "size", max(1, hidden // heads))
-        return cls(hidden, inner, heads * size, _size(config, where, "keys", heads) * size)
+        heads, keys, size = heads_of(config, where)
+        return cls(hidden, inner, heads * size, keys * size)
 
     def row_bytes(self, value_bytes: int) -> int:
         """Activations of one row that are alive at once, at most.
@@ -66,6 +66,25 @@ class Shape:
         """
         attention = 2 * (self.queries + 2 * self.keys) + self.queries
         return (3 * self.hidden + max(attention, 3 * self.inner)) * value_bytes + 2 * self.hidden * _FLOAT32
+
+
+def heads_of(config: Mapping[str, Any], where: str) -> tuple[int, int, int]:
+    """From `config.json`: heads of queries, heads of keys, and the values of one.
+
+    Raises:
+        LoadError: a size is missing, or no whole number above 0.
+    """
+    heads = _size(config, where, "heads", None)
+    size = _size(config, where, "size", max(1, _size(config, where, "hidden", None) // heads))
+    return heads, _size(config, where, "keys", heads), size
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionNeeds:
+    """Bytes that attention takes for itself."""
+
+    device: int = 0
+    pinned: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +101,7 @@ class Needs:
     buckets: Buckets
     graphs: int
     """Held at once."""
+    attention: AttentionNeeds = AttentionNeeds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +110,8 @@ class MemoryPlan:
 
     device: Mapping[str, int]
     ring: int
-    """Of the host, pinned."""
+    """Of the host, pinned; so is the next."""
+    plans: int = 0
 
     @property
     def device_bytes(self) -> int:
@@ -98,8 +119,14 @@ class MemoryPlan:
         return sum(self.device.values())
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {_shown(size)}" for name, size in self.device.items())
-        return f"{_shown(self.device_bytes)} of the device ({parts}) and {_shown(self.ring)} of pinned memory"
+        parts = ", ".join(f"{name} {_shown(size)}" for name, size in self.device.items() if size)
+        pinned = _shown(self.ring + self.plans)
+        return f"{_shown(self.device_bytes)} of the device ({parts}) and {pinned} of pinned memory"
+
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """All of them."""
+        return {**self.device, RING: self.ring, PLANS: self.plans}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +152,10 @@ def plan_memory(needs: Needs) -> MemoryPlan:
         rows * needs.shape.row_bytes(needs.value_bytes),
         ids + out + states,
         needs.graphs * GRAPH_BYTES,
+        needs.attention.device,
         RESERVE_BYTES,
     )
-    return MemoryPlan(dict(zip(DEVICE_PARTS, sizes, strict=True)), STEPS * (ids + out))
+    return MemoryPlan(dict(zip(DEVICE_PARTS, sizes, strict=True)), STEPS * (ids + out), needs.attention.pinned)
 
 
 def fit_memory(needs: Needs, free_bytes: int, longest: int) -> MemoryPlan:

@@ -17,7 +17,8 @@ class LastKeptHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        rows = states[last_kept(batch.token_ids, part.bounds.to(states.device), self._padding)].float()
+        bounds = part.bounds.to(states.device, non_blocking=True)
+        rows = states[last_kept(batch.token_ids, bounds, self._padding)].float()
         return made_of(rows, self._modules, part.form)
 
 

@@ -1,12 +1,23 @@
-"""`LexicalHead`: one weight a token, and for a term the largest of its tokens in a span, as bge-m3 has it."""
+"""`LexicalHead`: one weight a token, and for a term the largest of its tokens in a span, as bge-m3 has it.
 
+The device weighs tokens; the terms of a span are found on the host, since how many there are shows only then.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from tulip_rose.rose import lazy
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.sparse.terms import Terms
+
+Values = NDArray[Any]
 
 
 class LexicalHead:
@@ -15,42 +26,48 @@ class LexicalHead:
     def __init__(self, weight: Tensor, bias: Tensor, vocabulary: int, unused: Tensor) -> None:
         """Take float32 [1, H] and [1], and the ids of the tokens that are no words."""
         self._weight, self._bias = weight, bias
-        self._vocabulary, self._unused = vocabulary, unused
+        self._vocabulary, self._unused = vocabulary, unused.cpu().numpy()
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`; dimensions are the terms that a row keeps at most."""
-        bounds = part.bounds.to(states.device, torch.int64)
-        rows, tokens = _tokens(bounds)
-        weights = functional.linear(states[tokens].float(), self._weight, self._bias)[:, 0].relu()
-        good = torch.ones(bounds.shape[0], dtype=torch.bool, device=states.device)
-        good[rows[~weights.isfinite()]] = False
-        terms = batch.token_ids[tokens]
-        kept = (weights > 0) & good[rows] & ~torch.isin(terms, self._unused)
-        return self._largest(rows[kept], terms[kept], weights[kept], good, part.form.dimensions).packed(good)
+        weights = functional.linear(states.float(), self._weight, self._bias)[:, 0].relu()
+        tokens = torch.stack((batch.token_ids.int(), weights.view(torch.int32)))
+        return Made(tokens, weights.isfinite(), partial(self._of_spans, part.bounds.numpy(), part.form.dimensions))
 
-    def _largest(self, rows: Tensor, terms: Tensor, weights: Tensor, good: Tensor, most: int) -> Terms:
-        """Of each row and term the largest weight; of each row the `most` largest, where it has more."""
-        keys, found = (rows * self._vocabulary + terms).unique(return_inverse=True)
-        best = torch.zeros(keys.shape[0], device=weights.device).scatter_reduce_(0, found, weights, "amax")
-        rows, terms = keys // self._vocabulary, keys % self._vocabulary
-        counts = torch.bincount(rows, minlength=good.shape[0])
-        if keys.shape[0] and int(counts.max()) > most:
+    def _of_spans(self, bounds: NDArray[np.int32], most: int, tokens: lazy.Part) -> lazy.Part:
+        """The terms of spans [R, 2], from the id and the weight of every token, int32 [2, T]."""
+        ids, weights = tokens.rows[0].astype(np.int64), tokens.rows[1].view(np.float32)
+        rows, places = _tokens(bounds.astype(np.int64))
+        good = np.ones(bounds.shape[0], np.bool_)
+        good[rows[~tokens.finite[places]]] = False
+        ids, weights = ids[places], weights[places]
+        kept = (weights > 0) & good[rows] & ~np.isin(ids, self._unused)
+        return self._largest(rows[kept], ids[kept], weights[kept], bounds.shape[0], most).packed(good)
+
+    def _largest(self, rows: Values, terms: Values, weights: Values, count: int, most: int) -> Terms:
+        """Of each of so many rows and each term the largest weight; of each row the `most` largest, if it has more."""
+        keys, found = np.unique(rows * self._vocabulary + terms, return_inverse=True)
+        best = np.zeros(keys.shape[0], np.float32)
+        np.maximum.at(best, found, weights)
+        rows, terms = np.divmod(keys, self._vocabulary)
+        counts = np.bincount(rows, minlength=count)
+        if counts.max(initial=0) > most:
             chosen = _chosen(rows, best, counts, most)
-            terms, best, counts = terms[chosen], best[chosen], counts.clamp(max=most)
+            terms, best, counts = terms[chosen], best[chosen], counts.clip(max=most)
         return Terms(counts, terms, best)
 
 
-def _tokens(bounds: Tensor) -> tuple[Tensor, Tensor]:
-    """Of spans [R, 2] all tokens, and the span of each: two int64 [N]."""
+def _tokens(bounds: NDArray[np.int64]) -> tuple[Values, Values]:
+    """Of spans [R, 2] all tokens: the span of each, and where it is; two int64 [N]."""
     lengths = bounds[:, 1] - bounds[:, 0]
-    rows = torch.repeat_interleave(torch.arange(bounds.shape[0], device=bounds.device), lengths)
-    first = torch.repeat_interleave(bounds[:, 0] - (lengths.cumsum(0) - lengths), lengths)
-    return rows, first + torch.arange(rows.shape[0], device=bounds.device)
+    rows = np.repeat(np.arange(bounds.shape[0]), lengths)
+    first = np.repeat(bounds[:, 0] - (np.cumsum(lengths) - lengths), lengths)
+    return rows, first + np.arange(rows.shape[0])
 
 
-def _chosen(rows: Tensor, weights: Tensor, counts: Tensor, most: int) -> Tensor:
+def _chosen(rows: Values, weights: Values, counts: Values, most: int) -> Values:
     """Places of the `most` largest weights of each row, ascending; of equal ones the earlier."""
-    by_weight = weights.argsort(descending=True, stable=True)
-    order = by_weight[rows[by_weight].argsort(stable=True)]
-    rank = torch.arange(order.shape[0], device=order.device) - (counts.cumsum(0) - counts)[rows[order]]
-    return order[rank < most].sort().values
+    order = np.lexsort((-weights, rows))
+    rank = np.arange(order.shape[0]) - (np.cumsum(counts) - counts)[rows[order]]
+    chosen: Values = np.sort(order[rank < most])
+    return chosen

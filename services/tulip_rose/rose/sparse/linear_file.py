@@ -50,6 +50,11 @@ class LinearFile:
                     f"{self._path}: tensor {name} is {tensors[name].dtype} of shape {list(tensors[name].shape)}, "
                     f"floating point of shape {shape} was expected"
                 )
+            if not tensors[name].isfinite().all():
+                raise LoadError(f"{self._path}: tensor {name} holds a value that is not finite")
+        extra = sorted(set(tensors) - {"weight", "bias"})
+        if extra:
+            raise LoadError(f"{self._path}: tensor {extra[0]} is not part of this layer")
         return tensors["weight"].to(torch.float32), tensors["bias"].to(torch.float32)
 
     @property

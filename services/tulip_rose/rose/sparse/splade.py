@@ -1,7 +1,8 @@
 """`SpladeHead`: one weight a term of the vocabulary, the largest or the sum over the tokens of a span.
 
 A logit stands for each token and term, which is a thousand times as much as a state: they are made for a few spans at a
-time and pooled at once, so that memory depends on neither the batch nor the length of a text.
+time and pooled at once, so that their memory depends on neither the batch nor the length of a text. What stays is one
+weight a term of each span, from which the host takes those above 0: a device would have to be asked how many they are.
 """
 
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from torch.nn import functional
 from tulip_rose.rose.batch import Batch, Group, Part
 from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.output import finite
-from tulip_rose.rose.sparse.terms import Terms
+from tulip_rose.rose.sparse.terms import pack_dense
 from tulip_rose.rose.sparse.vocabulary import VocabularyHead
 
 LOGITS = 2**23
@@ -60,14 +61,19 @@ class SpladeHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`; dimensions are the terms that a row keeps at most."""
-        found, good = [], []
+        count = part.bounds.shape[0]
+        weights = torch.empty((count, self.terms), dtype=torch.float32, device=states.device)
+        good = torch.empty(count, dtype=torch.bool, device=states.device)
+        begin = 0
         for group in part.spans:
             for piece in self._pieces(group):
+                end = begin + piece.count
                 rows = self._splade.finished(self._pooled(states, piece))
-                good.append(finite(rows))
-                rows = rows.masked_fill(~good[-1][:, None], 0.0)
-                found.append(Terms.of_dense(rows, part.form.dimensions))
-        return Terms.joined(found).packed(torch.cat(good))
+                good[begin:end] = finite(rows)
+                rows = rows.masked_fill(~good[begin:end, None], 0.0)
+                weights[begin:end] = largest(rows, part.form.dimensions)
+                begin = end
+        return Made(weights, good, pack_dense)
 
     def _pieces(self, group: Group) -> Iterator[Group]:
         """As many spans at a time as have their logits in one piece; at least one."""
@@ -86,3 +92,11 @@ class SpladeHead:
         """Pool states [R, length, H] of the same tokens of R spans."""
         logits = self._vocabulary(tokens.reshape(-1, tokens.shape[2]))
         return self._splade.of_tokens(logits.view(*tokens.shape[:2], -1))
+
+
+def largest(rows: Tensor, most: int) -> Tensor:
+    """The same rows [R, terms] with zeros for all but their `most` largest values; of equal ones the earlier stay."""
+    if most >= rows.shape[1]:
+        return rows
+    order = rows.argsort(dim=1, descending=True, stable=True)[:, :most]
+    return torch.zeros_like(rows).scatter_(1, order, rows.gather(1, order))

@@ -1,12 +1,15 @@
-"""`Terms`: weights of terms of several rows, and how they lie in memory, one run of bytes a row. Knows no model."""
+"""`Terms`: weights of terms of several rows, and how they lie in memory, one run of bytes a row. Knows no model.
 
-from collections.abc import Sequence
+All of it is the host's: how many terms there are decides how long everything is, and a device that was asked for that
+number would have to be waited for.
+"""
+
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.lazy import Part
 
 _WORD = 4
 """Bytes of a count, of a term and of a weight."""
@@ -16,48 +19,35 @@ _WORD = 4
 class Terms:
     """Of R rows, one after the other, terms ascending within each."""
 
-    counts: Tensor
-    """int64 [R]: terms of each row."""
-    terms: Tensor
-    """int64 [N]."""
-    weights: Tensor
-    """float32 [N], above 0."""
+    counts: NDArray[np.int64]
+    """[R]: terms of each row."""
+    terms: NDArray[np.int64]
+    """[N]."""
+    weights: NDArray[np.float32]
+    """[N], above 0."""
 
     @classmethod
-    def of_dense(cls, rows: Tensor, most: int) -> "Terms":
-        """The positive values of rows.
+    def of_dense(cls, rows: NDArray[np.float32]) -> "Terms":
+        """The positive values of rows [R, vocabulary], all finite."""
+        flat = rows.reshape(-1)
+        places = np.flatnonzero(flat > 0)
+        row, terms = np.divmod(places, rows.shape[1])
+        return cls(np.bincount(row, minlength=rows.shape[0]), terms, flat[places])
 
-        Args:
-            rows: float32 [R, vocabulary], finite.
-            most: terms that a row keeps, those of the largest weights; of equal ones the lower terms.
-        """
-        if most < rows.shape[1]:
-            rows = _largest(rows, most)
-        row, terms = (rows > 0).nonzero(as_tuple=True)
-        return cls(torch.bincount(row, minlength=rows.shape[0]), terms, rows[row, terms])
-
-    @classmethod
-    def joined(cls, pieces: Sequence["Terms"]) -> "Terms":
-        """The rows of all pieces, in order; at least one."""
-        if len(pieces) == 1:
-            return pieces[0]
-        return cls(*(torch.cat([getattr(each, field) for each in pieces]) for field in ("counts", "terms", "weights")))
-
-    def packed(self, finite: Tensor) -> Made:
+    def packed(self, finite: NDArray[np.bool_]) -> Part:
         """Each row as its count, its terms and its weights, four bytes a value; see the wire's kind SPARSE."""
-        starts = torch.zeros(self.counts.shape[0] + 1, dtype=torch.int64, device=self.counts.device)
-        torch.cumsum(1 + 2 * self.counts, 0, out=starts[1:])
-        words = torch.empty(int(starts[-1]), dtype=torch.int32, device=self.counts.device)
-        words[starts[:-1]] = self.counts.int()
+        starts = np.zeros(self.counts.shape[0] + 1, np.int64)
+        np.cumsum(1 + 2 * self.counts, out=starts[1:])
+        words = np.empty(int(starts[-1]), np.int32)
+        words[starts[:-1]] = self.counts
         # The k-th value of all rows lies behind the words of the rows before its own, and behind its own count.
-        before = torch.repeat_interleave(starts[:-1] + 1 - (self.counts.cumsum(0) - self.counts), self.counts)
-        places = before + torch.arange(self.terms.shape[0], device=before.device)
-        words[places] = self.terms.int()
-        words[places + torch.repeat_interleave(self.counts, self.counts)] = self.weights.view(torch.int32)
-        return Made(words.view(torch.uint8), finite, starts * _WORD)
+        before = np.repeat(starts[:-1] + 1 - (np.cumsum(self.counts) - self.counts), self.counts)
+        places = before + np.arange(self.terms.shape[0])
+        words[places] = self.terms
+        words[places + np.repeat(self.counts, self.counts)] = self.weights.view(np.int32)
+        return Part(words.view(np.uint8), finite, starts * _WORD)
 
 
-def _largest(rows: Tensor, most: int) -> Tensor:
-    """The same rows with zeros for all but their `most` largest values."""
-    order = rows.argsort(dim=1, descending=True, stable=True)[:, :most]
-    return torch.zeros_like(rows).scatter_(1, order, rows.gather(1, order))
+def pack_dense(part: Part) -> Part:
+    """Rows of weights, one a term, that a device has made and that are in memory of the host."""
+    return Terms.of_dense(part.rows).packed(part.finite.copy())

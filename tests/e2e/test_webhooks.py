@@ -1,0 +1,34 @@
+"""Condition 10: a webhook of the cluster rewrites what we apply, and puts containers into our pods. Both are told."""
+
+import pytest
+from e2ekit.counts import calls
+from e2ekit.images import Images
+from e2ekit.kubectl import Kubectl
+from e2ekit.models import manifest, wait_for, wait_settled
+from e2ekit.operator import OperatorProcess
+from e2ekit.pods import container
+from e2ekit.webhook import Rewrite, webhook
+
+pytestmark = pytest.mark.cluster
+
+
+def test_what_a_webhook_rewrites_and_what_it_injects_is_told_with_what_to_do(
+    kubectl: Kubectl, operator: OperatorProcess, images: Images
+) -> None:
+    two = {"op": "replace", "path": "/spec/maxUnavailable", "value": 2}
+    mesh = {"op": "add", "path": "/spec/containers/-", "value": container("mesh", "example.invalid/mesh:1")}
+    gateways = {"app.kubernetes.io/component": "gateway"}
+    rewrites = [Rewrite("poddisruptionbudgets", two, ("CREATE", "UPDATE")), Rewrite("pods", mesh, ("CREATE",))]
+    with webhook(kubectl, images.gateway, gateways, rewrites):
+        kubectl.apply(manifest())
+        message = wait_for(kubectl, "m", "Degraded", "True", "Rewritten")
+        assert "PodDisruptionBudget m-gateway was taken, but spec.maxUnavailable" in message
+        assert "What to do: see kubectl get mutatingwebhookconfigurations" in message
+        message = wait_for(kubectl, "m", "GatewayAvailable", "False", "ImagePull")
+        assert "No template of Trellis has a container mesh" in message
+        assert "What to do: ask who runs that webhook" in message
+        assert calls(operator)["PATCH", "poddisruptionbudgets"] == 2, "each was applied once"
+    kubectl.run("delete", "pods", "-l", "app.kubernetes.io/component=gateway", "--wait=false")
+    kubectl.patch("embeddingmodel", "m", {"spec": {"disruption": {"maxUnavailable": 2}}})
+    wait_settled(kubectl, "m")
+    wait_for(kubectl, "m", "Degraded", "False", "AsAskedFor")

@@ -1,0 +1,192 @@
+"""Visits to one model before an API server of a few lines: what is written, what is told, and what an outcome means."""
+
+import copy
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+from trellis_operator import kinds
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.capacity import Capacity
+from trellis_operator.cluster.errors import AwayError
+from trellis_operator.cluster.events import Events
+from trellis_operator.cluster.executor import Executor
+from trellis_operator.cluster.fence import Fence
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.models import Models
+from trellis_operator.cluster.store import Store
+from trellis_operator.cluster.visit import CHANGED, CONVERGED, Visitor
+from trellis_operator.desired.setting import ClusterSetting
+from trellis_operator.validate import validate
+
+Body = dict[str, Any]
+KEY = ("search", "all-minilm-l6-v2")
+BUDGET = "poddisruptionbudgets/all-minilm-l6-v2-gateway"
+
+
+@dataclass
+class Server:
+    """Keeps what is applied. `webhook` may change an object before it is kept."""
+
+    model: Body
+    webhook: Callable[[str, Body], None] = lambda target, body: None
+    objects: dict[str, Body] = field(default_factory=dict)
+    writes: list[str] = field(default_factory=list)
+
+    async def answer(self, request: web.Request) -> web.Response:
+        target = request.path.partition("/namespaces/search/")[2]
+        if target.startswith("embeddingmodels/"):
+            return web.json_response(await self._of_model(request))
+        if request.method == "GET":
+            there = self.objects.get(target)
+            return web.json_response(there or {}, status=200 if there else 404)
+        body = await request.json()
+        if request.method == "PATCH":
+            self.writes.append(target)
+            body["metadata"] |= {"uid": target, "resourceVersion": str(len(self.writes))}
+            self.webhook(target, body)
+            self.objects[target] = body
+        return web.json_response(body)
+
+    async def _of_model(self, request: web.Request) -> Body:
+        if request.method == "PATCH":
+            changes = await request.json()
+            self.model["status"] = self.model.get("status", {}) | changes["status"]
+            self.model["metadata"]["resourceVersion"] += "0"
+        return self.model
+
+    def degraded(self) -> tuple[str, str, str]:
+        conditions = {each["type"]: each for each in self.model["status"]["conditions"]}
+        return tuple(conditions["Degraded"][part] for part in ("status", "reason", "message"))  # type: ignore[return-value]
+
+
+@dataclass
+class Unseen:
+    """Kinds of which the API server does not tell."""
+
+    kinds: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def unseen() -> Unseen:
+    return Unseen()
+
+
+@pytest.fixture
+def server(minimal: Body) -> Server:
+    model = validate(minimal)
+    model["metadata"] |= {"namespace": KEY[0], "uid": "uid-1", "generation": 1, "resourceVersion": "1"}
+    return Server(model)
+
+
+@pytest.fixture
+async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> AsyncIterator[Visitor]:
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    metrics, store, models = Metrics(), Store(), Models()
+    api = Api(client, Fence.always_open(), metrics)
+    models.put(copy.deepcopy(server.model))
+    yield Visitor(
+        api=api,
+        store=store,
+        models=models,
+        setting=lambda: setting,
+        unseen=lambda: unseen.kinds,
+        capacity=Capacity(api),
+        executor=Executor(api, store, metrics),
+        events=Events(api, "test"),
+    )
+    await client.close()
+    await runner.cleanup()
+
+
+def two_allowed(target: str, body: Body) -> None:
+    """A webhook that wants two gateways to be taken at once, and leaves no name in managedFields."""
+    if target == BUDGET:
+        body["spec"]["maxUnavailable"] = 2
+        body["metadata"]["managedFields"] = [
+            {"manager": "trellis-operator", "fieldsV1": {"f:spec": {"f:maxUnavailable": {}}}}
+        ]
+
+
+async def test_a_visit_makes_what_is_missing_and_the_next_one_writes_nothing(server: Server, visitor: Visitor) -> None:
+    assert await visitor.visit(KEY) == CHANGED
+    assert {"deployments/all-minilm-l6-v2-engine", "services/all-minilm-l6-v2", BUDGET} <= set(server.writes)
+    written = len(server.writes)
+    assert await visitor.visit(KEY) == CONVERGED
+    assert len(server.writes) == written
+    assert server.degraded()[:2] == ("False", "AsAskedFor")
+
+
+async def test_a_visit_that_finds_nothing_to_do_has_not_converged_while_the_api_server_does_not_tell_what_is_there(
+    visitor: Visitor, unseen: Unseen
+) -> None:
+    await visitor.visit(KEY)
+    unseen.kinds = ["pods", "services"]
+    with pytest.raises(AwayError, match="does not tell of pods, services"):
+        await visitor.visit(KEY)
+    unseen.kinds = []
+    assert await visitor.visit(KEY) == CONVERGED
+
+
+async def test_what_a_webhook_rewrites_is_told_in_the_same_visit_and_not_written_again(
+    server: Server, visitor: Visitor
+) -> None:
+    server.webhook = two_allowed
+    await visitor.visit(KEY)
+    status, reason, message = server.degraded()
+    assert (status, reason) == ("True", "Rewritten")
+    assert "PodDisruptionBudget all-minilm-l6-v2-gateway was taken, but spec.maxUnavailable" in message
+    assert "has a hand" not in message
+    assert await visitor.visit(KEY) == CONVERGED
+    assert server.writes.count(BUDGET) == 1
+    assert server.degraded()[1] == "Rewritten"
+
+
+async def test_what_a_webhook_rewrites_is_put_right_once_it_does_so_no_more(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.webhook = two_allowed
+    await visitor.visit(KEY)
+    server.webhook = lambda target, body: None
+    monkeypatch.setattr("trellis_operator.plan.rewritten._LEFT_ALONE_S", 0.0)
+    assert await visitor.visit(KEY) == CHANGED
+    assert server.objects[BUDGET]["spec"]["maxUnavailable"] == 1
+    assert server.degraded()[1] == "AsAskedFor"
+
+
+async def test_a_manifest_that_asks_for_what_a_webhook_sets_has_it(server: Server, visitor: Visitor) -> None:
+    server.webhook = two_allowed
+    await visitor.visit(KEY)
+    server.model["spec"]["disruption"]["maxUnavailable"] = 2
+    server.model["metadata"] |= {"generation": 2, "resourceVersion": "99999"}
+    visitor.models.put(copy.deepcopy(server.model))
+    assert await visitor.visit(KEY) == CHANGED
+    assert server.degraded()[1] == "AsAskedFor"
+
+
+async def test_who_fights_over_a_field_is_told_by_name(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis_operator.cluster.patience._CONTESTED_S", 0.0)
+    await visitor.visit(KEY)
+    for version in range(1000, 1004):
+        edited = copy.deepcopy(server.objects[BUDGET])
+        edited["spec"]["maxUnavailable"] = 7
+        fields = {"f:spec": {"f:maxUnavailable": {}}}
+        edited["metadata"] |= {
+            "resourceVersion": str(version),
+            "managedFields": [{"manager": "kubectl-edit", "fieldsV1": fields}],
+        }
+        server.objects[BUDGET] = edited
+        visitor.store.put(kinds.BUDGET, edited)
+        await visitor.visit(KEY)
+    assert server.degraded()[1] == "ForeignWriter"
+    assert "is changed by kubectl-edit again and again" in server.degraded()[2]
