@@ -1,9 +1,9 @@
 """What the host does for a step, on a device that does nothing: `python -m bench.host_time`.
 
 The engine's own loop runs on this thread, so that a profile sees all of it: it packs sequences, chooses a graph, lays
-the batch out, replays, takes the rows and gives each sequence its own. Launching a real graph and real copies cost some
-microseconds more, which only a GPU can tell. What counts is the time that the processor gives the thread, since nothing
-is waited for; others on the machine still make its caches and its clock slower.
+the batch out, replays, and gives each sequence the result, of which whoever answers cuts its rows. Launching a real
+graph and real copies cost some microseconds more, which only a GPU can tell. What counts is the time that the processor
+gives the thread, since nothing is waited for; others on the machine still make its caches and its clock slower.
 """
 
 import argparse

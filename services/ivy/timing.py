@@ -31,7 +31,7 @@ class Timing:
     forward_s: float = 0.0
     """Longest forward pass of such a batch."""
     settle_s: float = 0.0
-    """Longest time from the result of such a batch until its rows were told apart."""
+    """Longest time from the result of such a batch until its texts had it."""
     render_s: float = 0.0
     found_at: float | None = None
     """On the clock of `time.perf_counter`: since then all rows are there, and the answer is made."""

@@ -68,9 +68,9 @@ class StepTimes:
     began: float
     """The device had it and nothing before it."""
     came: float
-    """Its result was there."""
+    """The device was done with it."""
     settled: float
-    """The rows of each sequence were told apart."""
+    """Its sequences had it."""
 
     @property
     def launch_s(self) -> float:
@@ -84,7 +84,7 @@ class StepTimes:
 
     @property
     def settle_s(self) -> float:
-        """Seconds from the result until it was told apart."""
+        """Seconds from the result, still where the device left it, until its sequences had it."""
         return self.settled - self.came
 
 

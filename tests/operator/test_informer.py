@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
+from trellis_operator.cluster import api
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.fence import Fence
 from trellis_operator.cluster.informer import Informer, Pace
@@ -32,6 +33,8 @@ class Server:
     away: bool = False
     refuses: int = 0
     """So many watches whose connections it closes without a word."""
+    mute: int = 0
+    """So many watches to which it never says a word, though it took them."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     watches: asyncio.Queue["asyncio.Queue[bytes | None]"] = field(default_factory=asyncio.Queue)
 
@@ -48,6 +51,9 @@ class Server:
             self.refuses -= 1
             assert request.transport is not None
             request.transport.abort()
+        if self.mute:
+            self.mute -= 1
+            await asyncio.Event().wait()
         lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         response = web.StreamResponse()
         await response.prepare(request)
@@ -167,6 +173,19 @@ async def test_a_watch_that_ends_goes_on_where_it_was_without_a_list(server: Ser
 async def test_a_watch_that_says_nothing_is_left_for_another(server: Server, seen: Seen) -> None:
     await server.watch()
     watch = await server.watch()
+    await watch.put(event("ADDED", item("a", 2)))
+    await seen.until({"a"})
+
+
+async def test_a_watch_that_never_begins_is_left_for_another(
+    server: Server, seen: Seen, informer: Informer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = await server.watch()
+    monkeypatch.setattr(api, "_CALL_S", 0.2)
+    server.mute = 1
+    await watch.put(None)
+    watch = await server.watch()
+    assert server.mute == 0
     await watch.put(event("ADDED", item("a", 2)))
     await seen.until({"a"})
 

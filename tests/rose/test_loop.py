@@ -1,11 +1,12 @@
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from tulip_rose.rose.batch import Batch
-from tulip_rose.rose.errors import EngineDeadError, StepError
+from tulip_rose.rose.errors import EngineDeadError, StepError, TooLargeError
 from tulip_rose.rose.lazy import LazyTensor, Part
 from tulip_rose.rose.loop import EngineLoop
 from tulip_rose.sequence import Embedded, OutputForm, Sequence
@@ -18,6 +19,7 @@ class FakeLaunch:
 
     def __init__(self, batch: Batch, failure: BaseException | None) -> None:
         self.batch, self.failure = batch, failure
+        self.came = 0.0
         self.done = threading.Event()
 
     def reached(self) -> bool:
@@ -25,6 +27,7 @@ class FakeLaunch:
 
     def wait(self, timeout_s: float | None) -> tuple[Part, ...]:
         assert self.done.wait(DEADLINE_S)
+        self.came = time.monotonic()
         if self.failure is not None:
             raise self.failure
         rows = np.repeat(self.batch.token_ids.numpy()[:, None], 2, axis=1).astype(np.float32)
@@ -164,6 +167,44 @@ def test_a_step_that_raises_fails_its_batch_and_the_next_one_goes_on(source: Fak
     assert isinstance(bad[0].outcome, StepError)
     assert isinstance(good[0].outcome, Embedded)
     assert loop.failure is None
+
+
+NO_ROOM = TooLargeError("no room")
+
+
+@pytest.mark.parametrize("halves", [[NO_ROOM, EngineDeadError("gone")], [NO_ROOM] * 2])
+def test_a_device_that_dies_while_a_batch_is_halved_leaves_no_text_without_an_answer(
+    source: FakeSource, halves: list[Exception]
+) -> None:
+    engine, failures = FakeEngine(), deque([*halves, EngineDeadError("gone")])
+
+    def dying(batch: Batch) -> LazyTensor:
+        raise failures.popleft()
+
+    engine.step = dying  # type: ignore[method-assign]
+    batch = [sequence for token in range(8) for sequence in one(token)]
+    source.put(batch)
+    loop = run(engine, source)
+    source.wait_for(1)
+    assert loop.join(DEADLINE_S)
+    assert all(isinstance(sequence.outcome, EngineDeadError) for sequence in batch)
+    assert sum(map(len, source.results)) == len(batch)
+
+
+def test_what_the_device_took_and_what_came_after_are_told_apart(source: FakeSource) -> None:
+    engine = FakeEngine()
+    batch = one(1)
+    source.put(batch)
+    loop = run(engine, source)
+    engine.wait_for(1)
+    engine.launches[0].done.set()
+    source.wait_for(1)
+    end(loop, source)
+    outcome = batch[0].outcome
+    assert isinstance(outcome, Embedded)
+    step = outcome.step
+    assert step.came == engine.launches[0].came
+    assert step.taken <= step.packed <= step.began <= step.came < step.settled
 
 
 @pytest.mark.parametrize("error", [EngineDeadError("gone"), SystemExit(3)])

@@ -82,6 +82,7 @@ class ToyEngine:
 class ToyStep:
     engine: ToyEngine
     part: Part
+    came: float = 0.0
 
     def reached(self) -> bool:
         return self.engine.free.is_set()
@@ -91,6 +92,7 @@ class ToyStep:
         if not self.engine.free.is_set():
             self.engine.held.set()
         assert self.engine.free.wait(DEADLINE_S), "the test never freed the device"
+        self.came = time.monotonic()
         return (self.part,)
 
 

@@ -7,7 +7,7 @@ from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1.packing import pack_ids, pack_spans, pack_unseen
 from tulip_rose.rose.card import ModelCard
 from tulip_rose.sequence import OutputForm, OutputKind, VectorType, Want
-from tulip_rose.tulip.asked import MAX_MESSAGE_BYTES
+from tulip_rose.tulip.asked import MAX_MESSAGE_BYTES, MAX_WEIGHTS_BYTES
 from tulip_rose.tulip.errors import BadCall
 from tulip_rose.tulip.wire import sequences_of
 
@@ -58,6 +58,13 @@ def test_an_answer_that_could_be_too_large_is_refused_before_it_is_made(kind: in
 
 def test_the_same_rows_with_fewer_terms_are_not_too_large() -> None:
     assert len(sequences_of(request_of([[1]] * 400, kind=SPARSE, dimensions=100), CARD, 0.0, 1.0)) == 400
+
+
+def test_sparse_rows_of_few_terms_that_would_be_made_of_gigabytes_are_refused() -> None:
+    most = MAX_WEIGHTS_BYTES // (4 * CARD.max_terms)
+    assert len(sequences_of(request_of([[1]] * most, kind=SPARSE, dimensions=1), CARD, 0.0, 1.0)) == most
+    with pytest.raises(BadCall, match=f"{most + 1} sparse rows would be made of"):
+        sequences_of(request_of([[1]] * (most + 1), kind=SPARSE, dimensions=1), CARD, 0.0, 1.0)
 
 
 def test_all_outputs_of_a_pass_are_counted_together() -> None:

@@ -82,7 +82,8 @@ class Api:
         """The events of a watch, until it ends or nothing came for `silence_s` seconds."""
         timeout = aiohttp.ClientTimeout(sock_connect=_CONNECT_S)
         try:
-            response = await self._send("GET", path, {"watch": "true", **query}, None, _JSON, timeout)
+            async with asyncio.timeout(_CALL_S):
+                response = await self._send("GET", path, {"watch": "true", **query}, None, _JSON, timeout)
         except (aiohttp.ClientError, OSError) as error:
             raise AwayError(f"the watch of {path} does not begin: {type(error).__name__} {error}".rstrip()) from error
         try:

@@ -140,6 +140,7 @@ class CudaLaunched:
 
     def __init__(self, event: CudaEvent, made: list[Made]) -> None:
         self._event, self._made = event, made
+        self.came = 0.0
 
     def reached(self) -> bool:
         """See `Launched`."""
@@ -148,4 +149,8 @@ class CudaLaunched:
     def wait(self, timeout_s: float | None) -> tuple[lazy.Part, ...]:
         """See `Launched`."""
         self._event.wait(timeout_s)
-        return tuple(map(part_of, self._made))
+        self.came = self.came or time.monotonic()
+        try:
+            return tuple(map(part_of, self._made))
+        except Exception as error:
+            raise StepError(f"step failed: {type(error).__name__}: {error}") from error

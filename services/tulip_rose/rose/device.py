@@ -7,6 +7,7 @@ stream, and a step is over when `launch` returns.
 
 import logging
 import os
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -29,6 +30,9 @@ end one costs about as much as half of its work. It also leaves the other cores 
 
 class Launched(Protocol):
     """A step under way."""
+
+    came: float
+    """When the device was seen to be done with it, in `time.monotonic()` seconds; 0.0 before."""
 
     def reached(self) -> bool:
         """Whether `wait` would return or raise at once."""
@@ -89,9 +93,11 @@ class CpuDevice:
         """See `Device`."""
         threads = 1 if self._team or rows <= _ONE_THREAD_ROWS else self._threads
         try:
-            return CpuLaunched(_run(work, threads), None)
+            made = _run(work, threads)
+            came = time.monotonic()
+            return CpuLaunched(tuple(map(part_of, made)), None, came)
         except BaseException as error:
-            return CpuLaunched((), error)
+            return CpuLaunched((), error, time.monotonic())
 
     def close(self) -> None:
         """See `Device`."""
@@ -99,13 +105,13 @@ class CpuDevice:
             self._team.close()
 
 
-def _run(work: Work, threads: int) -> tuple[Part, ...]:
+def _run(work: Work, threads: int) -> list[Made]:
     before = torch.get_num_threads()
     if before != threads:
         torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
-            return tuple(map(part_of, work()))
+            return work()
     finally:
         if before != threads:
             torch.set_num_threads(before)
@@ -114,8 +120,8 @@ def _run(work: Work, threads: int) -> tuple[Part, ...]:
 class CpuLaunched:
     """A step that is over, with its outcome."""
 
-    def __init__(self, parts: tuple[Part, ...], failure: BaseException | None) -> None:
-        self._parts, self._failure = parts, failure
+    def __init__(self, parts: tuple[Part, ...], failure: BaseException | None, came: float) -> None:
+        self._parts, self._failure, self.came = parts, failure, came
 
     def reached(self) -> bool:
         """See `Launched`."""

@@ -109,6 +109,8 @@ class Rows:
 
 
 class _Launched(Protocol):
+    came: float
+
     def reached(self) -> bool: ...
 
     def wait(self, timeout_s: float | None) -> tuple[Part, ...]: ...
@@ -124,6 +126,11 @@ class LazyTensor:
     def ready(self) -> bool:
         """Whether `wait` would not block."""
         return self._launched.reached()
+
+    @property
+    def came(self) -> float:
+        """When the device had made it, in `time.monotonic()` seconds; once `wait` has returned."""
+        return self._launched.came
 
     def wait(self, timeout_s: float | None = None) -> Rows:
         """The rows, when the device has made them.

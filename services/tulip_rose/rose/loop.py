@@ -112,10 +112,16 @@ class EngineLoop:
             self._fail(sequences, error)
             return
         middle = len(sequences) // 2
-        for half in (sequences[:middle], sequences[middle:]):
-            if self._full():
-                self._settle(self._flights.popleft())
-            self._launch(half)
+        left = [sequences[:middle], sequences[middle:]]
+        try:
+            while left:
+                if self._full():
+                    self._settle(self._flights.popleft())
+                self._launch(left.pop(0))
+        except BaseException as gone:
+            for half in left:
+                self._fail(half, gone)
+            raise
 
     def _settle(self, flight: _Flight) -> None:
         try:
@@ -130,8 +136,8 @@ class EngineLoop:
         self._deliver(flight, rows)
 
     def _deliver(self, flight: _Flight, rows: Rows) -> None:
-        came = time.monotonic()
-        began = max(flight.packed, self._settled_at)
+        came = flight.result.came
+        began = min(came, max(flight.packed, self._settled_at))
         step = StepTimes(flight.taken, flight.packed, began, came, time.monotonic())
         queued = [flight.taken - sequence.arrival for sequence in flight.sequences]
         for sequence, outcome in zip(flight.sequences, embedded(rows, queued, step), strict=True):

@@ -17,7 +17,11 @@ from tulip_rose.tulip.errors import BadCall
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Of a request and of a response: 2048 rows of 4096 float32 are half of it."""
 
+MAX_WEIGHTS_BYTES = 1024 * 1024 * 1024
+"""A sparse row is made from a weight for each term of the vocabulary, however few are asked for."""
+
 _ENVELOPE_BYTES = 1024
+_WEIGHT_BYTES = 4
 _FAILED_ROW_BYTES = 5
 """A varint, at worst: every row can fail."""
 _SPAN_BYTES = 12
@@ -76,22 +80,26 @@ def spans_of(asked: Asked, ids: Run[Ids]) -> Spans:
     return spans
 
 
-def check_answer_size(request: pb.EmbedRequest, asked: Run[Asked], forms: Run[OutputForm]) -> None:
-    """Check that an answer fits into a message, whatever is in it.
+def check_answer_size(request: pb.EmbedRequest, asked: Run[Asked], forms: Run[OutputForm], card: ModelCard) -> None:
+    """Check that an answer fits into a message, whatever is in it, and what it is made from into memory.
 
     Raises:
         BadCall: it does not, or there is no sequence at all.
     """
     if not request.lengths:
         raise BadCall("lengths is empty: a call has at least one sequence")
-    size, all_rows = _ENVELOPE_BYTES, 0
+    size, all_rows, sparse_rows = _ENVELOPE_BYTES, 0, 0
     for each, form in zip(asked, forms, strict=True):
         whole = request.token_ids if form.kind is OutputKind.TOKENS else request.lengths
         rows = len(each.spans) // _SPAN_BYTES or len(whole) // 4
         all_rows += rows
+        sparse_rows += rows if form.kind is OutputKind.SPARSE else 0
         size += rows * (_row_bytes(each.vector_type, form) + _FAILED_ROW_BYTES)
     if size > MAX_MESSAGE_BYTES:
         raise BadCall(f"{all_rows} rows would take {size} bytes, an answer has at most {MAX_MESSAGE_BYTES}")
+    weights = sparse_rows * card.max_terms * _WEIGHT_BYTES
+    if weights > MAX_WEIGHTS_BYTES:
+        raise BadCall(f"{sparse_rows} sparse rows would be made of {weights} bytes, at most {MAX_WEIGHTS_BYTES} are")
 
 
 def _row_bytes(vector_type: pb.VectorType, form: OutputForm) -> int:

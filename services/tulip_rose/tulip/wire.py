@@ -43,7 +43,7 @@ def sequences_of(
     if request.priority > MAX_PRIORITY:
         raise BadCall(f"priority {request.priority} is not one of 0 to {MAX_PRIORITY}")
     forms = [form_of(each, card) for each in asked]
-    check_answer_size(request, asked, forms)
+    check_answer_size(request, asked, forms, card)
     try:
         ids = unpack_ids(request.token_ids, request.lengths)
         types = unpack_types(request.token_types, [own.size for own in ids])

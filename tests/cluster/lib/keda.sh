@@ -28,6 +28,7 @@ _keda_programs() {
 
 _keda_manifests() {
     local module
+    need_go keda
     module=$(cd "$here/go/keda" && go list -m -f '{{.Dir}}' github.com/kedacore/keda/v2)
     rm -rf "$dir/keda/config"
     # Kustomize takes no folder outside of its own; the module's files cannot be written.

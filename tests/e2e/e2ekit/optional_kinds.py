@@ -13,7 +13,8 @@ from pathlib import Path
 from e2ekit.cluster import checked
 from e2ekit.kubectl import Kubectl
 
-_GO = Path(__file__).resolve().parents[2] / "cluster" / "go"
+_TOOL = Path(__file__).resolve().parents[2] / "cluster" / "cluster"
+_GO = _TOOL.parent / "go"
 _DOWNLOAD_S = 300
 
 
@@ -35,7 +36,7 @@ class Definition:
 
     def file(self) -> Path:
         """The file on this machine; the module is downloaded where it is not there yet."""
-        command = ["go", "-C", str(_GO / self.folder), "mod", "download", "-json", self.module]
+        command = [str(_TOOL), "go", "-C", str(_GO / self.folder), "mod", "download", "-json", self.module]
         return Path(json.loads(checked(command, _DOWNLOAD_S))["Dir"]) / self.path
 
 

@@ -160,7 +160,9 @@ def fetching(programs: Programs) -> Iterator[Target]:
     [port] = free_ports(1)
     listen = ("--metrics-listen", f"127.0.0.1:{port}")
     to = ("--to", str(programs.folder / "fetched"))
-    command = ["-m", "trellis_operator", "fetch", "--source", str(source), *to, *listen]
+    # It stands still for as long as others need to look at it.
+    patience = ("--stall-seconds", "3600", "--deadline-seconds", "3600")
+    command = ["-m", "trellis_operator", "fetch", "--source", str(source), *to, *listen, *patience]
     program = programs.python("fetch", command, {"HF_ENDPOINT": hub.url})
 
     def begun() -> bool:

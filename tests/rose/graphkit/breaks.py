@@ -155,7 +155,7 @@ BREAKS: dict[str, Break] = {
     ),
     "no halves of what has no room": Break("loop:EngineLoop._halve", (("== 1", ">= 1"),), HALVES),
     "half of what has no room": Break(
-        "loop:EngineLoop._halve", (("(sequences[:middle], sequences[middle:])", "(sequences[:middle],)"),), HALVES
+        "loop:EngineLoop._halve", (("[sequences[:middle], sequences[middle:]]", "[sequences[:middle]]"),), HALVES
     ),
     "an evicted graph that is replayed": Break(
         "graphs.framed:Framed._evict", (("self._graphs.pop(key)", "self._graphs[key]"),), HELD

@@ -18,17 +18,23 @@ from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.cuda_device import CudaDevice
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError, TooLargeError
+from tulip_rose.rose.graphs import framed
 from tulip_rose.rose.graphs.cuda_device import CudaGraphDevice
 from tulip_rose.rose.graphs.state import NO_GRAPHS
 from tulip_rose.rose.layers.kit import Kit, TorchKit
 from tulip_rose.rose.options import GraphOptions
 from tulip_rose.sequence import OutputForm, Sequence, VectorType
 
+FORM = OutputForm(32)
 ERROR = 2e-5
 STICKY = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
 NO_ROOM = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 UNSUPPORTED = torch.AcceleratorError("CUDA error: operation not permitted when stream is capturing")
 INVALIDATED = torch.AcceleratorError("CUDA error: operation failed due to a previous error during capture")
+
+
+def batch_of(ids: list[Any]) -> Batch:
+    return Batch.pack([Sequence.whole(own, FORM) for own in ids])
 
 
 @pytest.fixture
@@ -163,6 +169,40 @@ def test_a_device_that_fails_in_a_capture_ends_the_engine(
     cuda.capture = breaks  # type: ignore[method-assign]
     with pytest.raises(EngineDeadError, match="illegal memory access"):
         embed(engine, texts_of([20, 9]))
+
+
+def test_the_slot_of_a_step_that_failed_half_way_is_kept_until_its_copies_are_made(
+    cuda: FakeCuda, engine: Engine, plain: Any, folder: Path, texts_of: Any, embed: Any
+) -> None:
+    ring = engine.framed._ring
+    embed(engine, texts_of([9]))
+    slot = ring.take()
+    cuda.next = NO_ROOM
+    with pytest.raises(TooLargeError):
+        engine.step(batch_of(texts_of([20, 9])))
+    assert ring.take() is not slot
+    assert not ring.idle
+    ids = texts_of([7])
+    np.testing.assert_allclose(embed(engine, ids), embed(plain(folder), ids), atol=ERROR)
+    assert ring.idle
+
+
+@pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
+def test_what_the_host_cannot_do_with_a_result_fails_that_step_alone(
+    folder: Path, load: Any, texts_of: Any, embed: Any, monkeypatch: pytest.MonkeyPatch, *, graphs: bool
+) -> None:
+    device = FakeGraphDevice(FakeCuda(), heads_in_graphs=False) if graphs else EagerDevice(FakeCuda())
+    engine = load(folder, device)
+
+    def fails(*_: Any) -> Any:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(framed if graphs else cuda_device, "taken" if graphs else "part_of", fails)
+        step = engine.step(batch_of(texts_of([20, 9])))
+        with pytest.raises(StepError, match="MemoryError"):
+            step.wait(30)
+    assert np.isfinite(embed(engine, texts_of([7]))).all()
 
 
 @pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])

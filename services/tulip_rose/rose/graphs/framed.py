@@ -24,7 +24,7 @@ from tulip_rose.rose.graphs.counts import Counts
 from tulip_rose.rose.graphs.device import CaptureError, Graph, GraphDevice
 from tulip_rose.rose.graphs.entry import Entry, too_large
 from tulip_rose.rose.graphs.key import Buckets, Key
-from tulip_rose.rose.graphs.launched import FramedLaunched
+from tulip_rose.rose.graphs.launched import Abandoned, FramedLaunched
 from tulip_rose.rose.graphs.prewarm import blank, keys_of
 from tulip_rose.rose.graphs.ring import Ring
 from tulip_rose.rose.graphs.slot import Slot
@@ -84,6 +84,8 @@ class Framed:
         self._ring = Ring([Slot(device, buckets, widths) for _ in range(_SLOTS)])
         self._graphs: dict[Key, tuple[Frame, Graph]] = {}
         self._leaving: deque[tuple[int, Graph]] = deque()
+        self._begun = False
+        """Whether the step that is put on the stream has anything there."""
         self._turn = 0
 
     @property
@@ -168,11 +170,19 @@ class Framed:
         try:
             launched = self._put(key, batch, run)
         except RoseError:
+            self._abandon()
             raise
         except Exception as error:
-            raise self._failure(error, key, batch) from error
+            failure = self._failure(error, key, batch)
+            self._abandon()
+            raise failure from error
         self._ring.hold(launched)
         return launched
+
+    def _abandon(self) -> None:
+        """Keep the slot until the device has passed what was begun: its copies may not have been made yet."""
+        if self._begun and self._device.gone() is None:
+            self._ring.hold(Abandoned(self._device.mark()))
 
     def _failure(self, error: Exception, key: Key, batch: Batch) -> RoseError:
         """What to make of an error that was met while a step was put on the stream."""
@@ -208,6 +218,7 @@ class Framed:
 
     def _put(self, key: Key, batch: Batch, run: Run) -> FramedLaunched:
         """Everything of a step, from the batch on the host to its rows there."""
+        self._begun = False
         slot, held = self._ring.take(), self._graphs.get(key)
         self._turn += 1
         # The slots have gone round since, each when its step was over.
@@ -218,6 +229,7 @@ class Framed:
         tray.write(batch)
         if self._ahead is not None:
             self._device.prepare(partial(self._ahead.plan_ahead, tray.starts))
+        self._begun = True
         self._device.copy(frame.given, tray.given)
         self._do(key, frame, run)
         rows = tray.rows

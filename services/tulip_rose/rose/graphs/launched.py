@@ -1,9 +1,14 @@
-"""`FramedLaunched`: a step over static buffers on its way, and the one who takes its result out of its slot."""
+"""`FramedLaunched`: a step over static buffers on its way, and the one who takes its result out of its slot.
+
+`Abandoned`: one that failed while it was put on the stream.
+"""
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
+from time import monotonic
 
-from tulip_rose.rose.errors import RoseError
+from tulip_rose.rose.errors import RoseError, StepError
 from tulip_rose.rose.graphs.device import Event
 from tulip_rose.rose.lazy import Part
 
@@ -18,6 +23,7 @@ class FramedLaunched:
         self._event, self._collect = event, collect
         self._outcome: Parts | RoseError | None = None
         self._lock = Lock()
+        self.came = 0.0
 
     def reached(self) -> bool:
         """See `Launched`."""
@@ -42,11 +48,19 @@ class FramedLaunched:
         if self._outcome is not None:
             return self._outcome
         failure = self._failure(timeout_s)
+        came = monotonic()
         # Once the outcome is there the slot may be another step's: two who waited must not both read it.
         with self._lock:
             if self._outcome is None:
-                self._outcome = failure or self._collect()
+                self.came = came
+                self._outcome = failure or self._collected()
             return self._outcome
+
+    def _collected(self) -> Parts | RoseError:
+        try:
+            return self._collect()
+        except Exception as error:
+            return StepError(f"step failed: {type(error).__name__}: {error}")
 
     def _failure(self, timeout_s: float | None) -> RoseError | None:
         try:
@@ -54,3 +68,20 @@ class FramedLaunched:
         except RoseError as error:
             return error
         return None
+
+
+class Abandoned:
+    """See `Holder`. There is no result, but the device may still read what was begun."""
+
+    def __init__(self, event: Event) -> None:
+        self._event = event
+
+    def done(self) -> bool:
+        """See `Holder`."""
+        return self._event.reached()
+
+    def finish(self) -> None:
+        """See `Holder`."""
+        # Its callers were told when it failed.
+        with suppress(RoseError):
+            self._event.wait(None)
