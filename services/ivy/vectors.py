@@ -54,6 +54,9 @@ def sources_of(kinds: Iterable[VectorKind]) -> list[pb.VectorType]:
     return list(dict.fromkeys(SOURCES[kind] for kind in kinds))
 
 
+_LARGEST_HALF = float(np.finfo(np.float16).max)
+
+
 def derived(kind: VectorKind, rows: NDArray[Any]) -> NDArray[Any]:
     """Make rows of a kind from those of its source.
 
@@ -65,7 +68,8 @@ def derived(kind: VectorKind, rows: NDArray[Any]) -> NDArray[Any]:
         One row a row, C-contiguous, of the kind's own type.
     """
     if kind is VectorKind.FLOAT16:
-        return rows.astype(np.float16)
+        # Beyond its range there is no half, and an answer holds numbers alone.
+        return np.clip(rows, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
     if kind is VectorKind.BFLOAT16:
         return _bfloat16(rows)
     if kind is VectorKind.UINT8:

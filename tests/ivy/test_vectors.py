@@ -36,6 +36,11 @@ def test_half_precision_is_that_of_torch(rows):
     assert stored(VectorKind.BFLOAT16, brain).tobytes() == wanted
 
 
+def test_what_no_half_can_hold_is_the_largest_that_there_is():
+    rows = np.array([[70_000.0, 1.0, -1e30]], np.float32)
+    assert derived(VectorKind.FLOAT16, rows).tolist() == [[65_504.0, 1.0, -65_504.0]]
+
+
 @given(arrays(np.int8, (3, 5)))
 def test_uint8_is_int8_moved_by_128(rows):
     found = derived(VectorKind.UINT8, rows)
