@@ -69,7 +69,8 @@ def derived(kind: VectorKind, rows: NDArray[Any]) -> NDArray[Any]:
     """
     if kind is VectorKind.FLOAT16:
         # Beyond its range there is no half, and an answer holds numbers alone.
-        return np.clip(rows, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+        half: NDArray[np.float16] = np.clip(rows, -_LARGEST_HALF, _LARGEST_HALF).astype(np.float16)
+        return half
     if kind is VectorKind.BFLOAT16:
         return _bfloat16(rows)
     if kind is VectorKind.UINT8:
