@@ -45,9 +45,9 @@ class Asked(Protocol):
     """What answers a chunk."""
 
     async def embed(
-        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata = ()
+        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, timing: Timing, metadata: Metadata = ()
     ) -> pb.EmbedResponse:
-        """Embed one chunk; `metadata` travels beside it."""
+        """Embed one chunk; `metadata` travels beside it, `timing` is told of waits."""
         ...
 
 
@@ -112,9 +112,9 @@ class Calls:
 
     async def _ask(self, chunk: Chunk, asked: pb.EmbedRequest, timing: Timing, timeout_s: float) -> pb.EmbedResponse:
         if timing.trace is None:
-            return await self._engines.embed(asked, chunk.tokens, timeout_s, timing.metadata)
+            return await self._engines.embed(asked, chunk.tokens, timeout_s, timing, timing.metadata)
         with timing.trace.call(chunk) as context:
-            return await self._engines.embed(asked, chunk.tokens, timeout_s, (*timing.metadata, *context))
+            return await self._engines.embed(asked, chunk.tokens, timeout_s, timing, (*timing.metadata, *context))
 
 
 def chunk_budget(asked: int, cards: Sequence[Card]) -> int:

@@ -18,7 +18,7 @@ from ivy.config import Config
 from ivy.door import RETRY_UNKNOWN_S, code_of
 from ivy.errors import NoEngine, Overloaded
 from ivy.metrics import Held, Metrics
-from ivy.timing import Metadata
+from ivy.timing import Metadata, Timing
 
 MOST_REQUESTS = 1024
 """Held at once: each has a connection of its own."""
@@ -67,11 +67,12 @@ class Hold:
         self._open = False
         self._wake()
 
-    async def cards(self, about: Callable[[], int], deadline: float) -> list[Card]:
+    async def cards(self, about: Callable[[], int], timing: Timing, deadline: float) -> list[Card]:
         """The cards of the engines that may be asked; where there are none, those of the first that comes.
 
         Args:
             about: about how many tokens the request has; asked only where it must wait.
+            timing: is told how long it waited.
             deadline: of the request, on the clock.
 
         Raises:
@@ -84,12 +85,13 @@ class Hold:
             raise NoEngine("no engine is ready to answer", retry_after_s=RETRY_UNKNOWN_S)
         tokens = max(about(), 1)
         self._check_room(tokens)
-        outcome = Held.LEFT
+        outcome, began = Held.LEFT, time.perf_counter()
         self._tokens += tokens
         try:
             outcome, cards = await self._wait(min(self._clock() + self._seconds, deadline))
         finally:
             self._tokens -= tokens
+            timing.held(began)
             self._metrics.holds[outcome].inc()
             if outcome is not Held.SERVED:
                 self._echo_tokens, self._echo_until = tokens, self._clock() + ECHO_S
@@ -98,9 +100,11 @@ class Hold:
         return cards
 
     async def embed(
-        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, metadata: Metadata = ()
+        self, request: pb.EmbedRequest, tokens: int, timeout_s: float, timing: Timing, metadata: Metadata = ()
     ) -> pb.EmbedResponse:
         """Embed one chunk, as `Engines` does; once more if the last engine went while it was asked, and another comes.
+
+        `timing` is told how long it waited for that.
 
         Raises:
             NoEngine, Overloaded, grpc.RpcError: see `Engines.embed` and `cards`.
@@ -112,7 +116,7 @@ class Hold:
             is_gone = isinstance(error, NoEngine) or code_of(error) in LOST
             if not (is_gone and self._seconds and self._open) or self._engines.cards():
                 raise
-        await self.cards(lambda: tokens, deadline)
+        await self.cards(lambda: tokens, timing, deadline)
         return await self._engines.embed(request, tokens, max(deadline - self._clock(), 0.0), metadata)
 
     async def _wait(self, until: float) -> tuple[Held, list[Card]]:

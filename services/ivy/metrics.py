@@ -132,7 +132,7 @@ class Metrics:
         for stage, child in self._stages:
             child.observe(getattr(timing, stage), exemplar)
         self._total.observe(total_s, exemplar)
-        self._answers[sum(tokens > most for most in SIZES)].observe(total_s, exemplar)
+        self._answers[sum(tokens > most for most in SIZES)].observe(total_s - timing.hold_s, exemplar)
 
     def spans_ended(self, outcome: str, spans: int) -> None:
         """This became of so many spans."""
@@ -141,7 +141,7 @@ class Metrics:
     def _describe_times(self) -> None:
         stages = Histogram(
             _PREFIX + "stage_seconds",
-            "Time of each stage of a request; from queue to settle they are the engine's.",
+            "Time of each stage of a request; hold: a wait while there is no engine, queue to settle: of an engine.",
             ["stage"],
             buckets=_SECONDS,
             registry=self._registry,
@@ -150,7 +150,7 @@ class Metrics:
         self._total = stages.labels("total")
         answers = Histogram(
             _PREFIX + "request_seconds",
-            "Time of requests answered with vectors or scores, by the most tokens of their class.",
+            "Time of requests answered with vectors or scores, without hold, by the most tokens of their class.",
             ["max_tokens"],
             buckets=_SECONDS,
             registry=self._registry,

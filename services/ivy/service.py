@@ -69,7 +69,11 @@ class EmbeddingService:
         turn = Turn(deadline, request.priority)
         prompt = self._prompt(request.model, request.input_type, request.prompt_name)
         truncation = self._inputs.truncation_of(request)
-        cards = await self._cards(request.form, lambda: estimate(request, prompt, sys.maxsize, truncation), deadline)
+
+        def about() -> int:
+            return estimate(request, prompt, sys.maxsize, truncation)
+
+        cards = await self._cards(request.form, about, timing, deadline)
         card = cards[0]
         check_ids(request, card)
         form = request.form
@@ -105,7 +109,7 @@ class EmbeddingService:
         turn = Turn(deadline, request.priority)
         prompt = self._prompt(request.model, request.input_type, request.prompt_name)
         about = about_documents(request, prompt)
-        cards = await self._cards(request.form, lambda: about, deadline)
+        cards = await self._cards(request.form, lambda: about, timing, deadline)
         self._documents.check(cards[0])
         make = partial(self._documents.pieces, request, prompt, cards[0])
 
@@ -118,7 +122,7 @@ class EmbeddingService:
         role = model_and_role(model, self._config.served_names)[1] if model is not None else None
         return self._prompts.chosen(input_type, prompt_name, role)
 
-    async def _cards(self, form: Form, about: Callable[[], int], deadline: float) -> list[Card]:
+    async def _cards(self, form: Form, about: Callable[[], int], timing: Timing, deadline: float) -> list[Card]:
         """The engines that may be asked.
 
         Raises:
@@ -126,7 +130,7 @@ class EmbeddingService:
             Overloaded: too many are held.
             BadRequest: their model gives no vectors, or none of this size.
         """
-        cards = await self._hold.cards(about, deadline)
+        cards = await self._hold.cards(about, timing, deadline)
         check_form(form, cards[0])
         return cards
 

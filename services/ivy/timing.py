@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Metadata = tuple[tuple[str, str], ...]
 """Names and values that travel beside a call to an engine."""
 
-STAGES = ("parse", "tokenize", "queue", "launch", "forward", "settle", "render")
+STAGES = ("parse", "hold", "tokenize", "queue", "launch", "forward", "settle", "render")
 """In their order. From `queue` to `settle` they are the engine's: the longest of the calls that a request made."""
 
 
@@ -23,6 +23,8 @@ class Timing:
 
     began: float = field(default_factory=time.perf_counter)
     parse_s: float = 0.0
+    hold_s: float = 0.0
+    """Wait for an engine where there was none; that of calls at the same time counts once."""
     tokenize_s: float = 0.0
     queue_s: float = 0.0
     """Longest wait of an input in an engine."""
@@ -39,6 +41,7 @@ class Timing:
     """For engines: whose calls these are."""
     trace: "RequestTrace | None" = None
     """Where the request belongs to one."""
+    _held_until: float = 0.0
 
     def took(self, stage: str, began: float) -> None:
         """A stage of the gateway that began at `began`, on the clock of `time.perf_counter`, is over."""
@@ -46,6 +49,14 @@ class Timing:
         setattr(self, f"{stage}_s", now - began)
         if self.trace is not None:
             self.trace.stage(stage, began, now)
+
+    def held(self, began: float) -> None:
+        """A wait for an engine that began at `began`, on the clock of `time.perf_counter`, is over."""
+        now = time.perf_counter()
+        self.hold_s += now - max(began, self._held_until)
+        self._held_until = now
+        if self.trace is not None:
+            self.trace.stage("hold", began, now)
 
     def answered(self, answer: pb.EmbedResponse) -> None:
         """An engine says what it took."""

@@ -190,7 +190,7 @@ async def test_parallel_requests_with_different_settings_never_mix(gateway, ids_
 async def test_stages_come_back_with_decimals(gateway):
     stages = (await gateway.embed(input="a")).headers["server-timing"]
     named = dict(each.strip().split(";dur=") for each in stages.split(","))
-    assert list(named) == ["parse", "tokenize", "queue", "launch", "forward", "settle", "render", "total"]
+    assert list(named) == ["parse", "hold", "tokenize", "queue", "launch", "forward", "settle", "render", "total"]
     engine = [float(named[stage]) for stage in ("queue", "launch", "forward", "settle")]
     assert engine == [0.25, 0.125, 1.5, 0.5]
     own = [float(named[stage]) for stage in ("parse", "tokenize", "render")]

@@ -1,11 +1,13 @@
 """Requests that come while there is no engine: they wait, within bounds, and an autoscaler sees them."""
 
 import asyncio
+import time
 
 import grpc
 import pytest
 from ivy.client.target import Standing, Target
 from ivy.hold import ECHO_S, MOST_REQUESTS
+from ivy.timing import Timing
 
 
 @pytest.fixture
@@ -189,3 +191,28 @@ async def test_a_request_whose_engine_goes_meanwhile_waits_for_the_next_one(serv
     await tell(gateway, following)
     assert (await call).status == 200
     assert len(following.calls) == 1
+    assert await gateway.metric('trellis_gateway_stage_seconds_sum{stage="hold"}') > 0
+
+
+async def test_the_wait_is_a_stage_of_its_own_and_makes_no_answer_late(alone, tell, engine, until):
+    call = asyncio.create_task(alone.embed(input="a"))
+    await waits(alone, until)
+    began = time.perf_counter()
+    await until(lambda: time.perf_counter() - began > 0.05)
+    await tell(alone, engine)
+    named = dict(each.split(";dur=") for each in (await call).headers["server-timing"].split(", "))
+    held_s = await alone.metric('trellis_gateway_stage_seconds_sum{stage="hold"}')
+    total_s = await alone.metric('trellis_gateway_stage_seconds_sum{stage="total"}')
+    assert held_s == pytest.approx(float(named["hold"]) / 1000, abs=1e-3)
+    assert held_s > 0.05
+    assert await alone.metric('trellis_gateway_request_seconds_sum{max_tokens="512"}') == pytest.approx(
+        total_s - held_s, abs=1e-6
+    )
+
+
+def test_waits_of_calls_at_the_same_time_count_once(monkeypatch):
+    timing, now = Timing(began=0.0), iter([3.0, 4.0, 9.0])
+    monkeypatch.setattr("ivy.timing.time.perf_counter", lambda: next(now))
+    for began in (1.0, 2.0, 7.0):
+        timing.held(began)
+    assert timing.hold_s == 2.0 + 1.0 + 2.0

@@ -153,6 +153,19 @@ def test_a_rollout_that_waits_for_an_accelerator_says_so_while_the_old_engines_s
     assert found["Ready"] == ("True", "Serving")
 
 
+def test_engines_that_wait_for_an_accelerator_say_nothing_against_the_source_which_nobody_asked_yet(
+    serving: View,
+) -> None:
+    waiting = pod("engine", **UNSCHEDULABLE)
+    found = said(view(serving.model, with_pods(starting(serving.observed), waiting), {}))
+    assert found["SourceReady"] == ("Unknown", "NoCapacity")
+    assert found["Ready"] == ("False", "NoCapacity")
+    failed = {"terminated": {"exitCode": 2, "reason": "Error", "message": '{"reason": "Unauthorized", "message": "m"}'}}
+    asked = pod("engine", initContainerStatuses=[container("fetch", state=failed)])
+    found = said(view(serving.model, with_pods(serving.observed, waiting, asked), {}))
+    assert found["SourceReady"] == ("False", "Unauthorized")
+
+
 def unschedulable(message: str) -> Body:
     return {
         "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}],

@@ -52,11 +52,12 @@ _REQUEST_ROW = Row(
         ),
         Panel(
             "Stages, 99th percentile",
-            "Parse, tokenize and render are the gateway's; queue to settle the engine's; total is all of it.",
+            "Parse, tokenize and render are the gateway's, and hold is its wait where there is no engine; queue to "
+            "settle are the engine's; total is all of it.",
             (Query(PODS.quantile(0.99, f"{_P}stage_seconds", by="stage"), "{{stage}}"),),
             "s",
         ),
-        Panel("Time to an answer", "All sizes together.", PODS.quantiles(f"{_P}request_seconds"), "s"),
+        Panel("Time to an answer", "All sizes together, without hold.", PODS.quantiles(f"{_P}request_seconds"), "s"),
         Panel(
             "Requests by size",
             "By the most tokens of their class, answered as they should be.",

@@ -72,7 +72,7 @@ _ANSWERS = Row(
         Panel(
             "Where the time goes",
             "Mean seconds of a request in each stage. Queue grows: too few engines. Forward grows: long texts, or a "
-            "slow device. Tokenize or parse grows: too few gateways.",
+            "slow device. Tokenize or parse grows: too few gateways. Hold: no engine was there, as if scaled to zero.",
             (Query(FLEET.mean(_TIMES, 'stage!="total"', by="stage"), "{{stage}}"),),
             "s",
             stacked=True,

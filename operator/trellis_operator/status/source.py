@@ -6,7 +6,7 @@ Whether a claim that is not ours is there is told by pods that wait for it: the 
 from trellis_operator.desired import names
 from trellis_operator.source import ImageSource, PvcSource
 from trellis_operator.status.condition import FALSE, TRUE, UNKNOWN, Condition
-from trellis_operator.status.trouble import VOLUME_PENDING, fetch_trouble, mount_trouble
+from trellis_operator.status.trouble import NO_CAPACITY, VOLUME_PENDING, fetch_trouble, mount_trouble, trouble
 from trellis_operator.status.view import View, condition_of, count, is_true
 
 TYPE = "SourceReady"
@@ -60,4 +60,8 @@ def _fetched(view: View) -> Condition:
         return Condition(TYPE, TRUE, "Fetched", "pods have fetched the model from its source")
     if view.model.suspended or not view.model.engine.replicas:
         return Condition(TYPE, UNKNOWN, "NotNeeded", "no engine is asked for")
+    waits = trouble(view, names.ENGINE)
+    if waits and waits[0] == NO_CAPACITY:
+        # Nothing is wrong with the source, and nobody was there yet to ask it.
+        return Condition(TYPE, UNKNOWN, *waits)
     return Condition(TYPE, FALSE, "Fetching", "engines fetch the model")

@@ -75,7 +75,7 @@ class ScoringService:
         """
         if request.model is not None:
             model_and_role(request.model, self._config.served_names)
-        cards = await self._hold.cards(lambda: _about(request), deadline)
+        cards = await self._hold.cards(lambda: _about(request), timing, deadline)
         if cards[0].task == "score":
             return await self._by_model(request, cards, timing, Turn(deadline, request.priority))
         if request.wants_labels:

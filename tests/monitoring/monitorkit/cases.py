@@ -1,6 +1,7 @@
 """Situations in which each alert must fire, and in which it must not, close to what its rule says on either side."""
 
 from monitorkit.case import Case
+from monitorkit.floors import Floor
 from monitorkit.series import (
     MODEL,
     OPERATOR,
@@ -99,6 +100,27 @@ _OBJECTIVES = (
         | {f'trellis_gateway_request_seconds_bucket{{{POD},max_tokens="any",le="1.0"}}': "0x600"},
         "70m",
     ),
+)
+
+
+def _all_late(late: str) -> dict[str, str]:
+    """Small requests that are all late."""
+    labels = f'{POD},max_tokens="512"'
+    return {
+        f'trellis_gateway_request_seconds_bucket{{{labels},le="1.0"}}': "0x600",
+        f"trellis_gateway_request_seconds_count{{{labels}}}": late,
+    }
+
+
+def _all_fail(failed: str) -> dict[str, str]:
+    return requests(_200="0x600", _500=failed)
+
+
+_FLOORS = (
+    *Floor("TrellisErrorsFast", _all_fail, window=60, wait=2, fires=MODEL).cases(),
+    *Floor("TrellisErrorsSlow", _all_fail, window=360, wait=15, fires=MODEL).cases(),
+    *Floor("TrellisSlowAnswers", _all_late, window=60, wait=2, fires=_SMALL).cases(),
+    *Floor("TrellisLateSlow", _all_late, window=360, wait=15, fires=_SMALL).cases(),
 )
 
 _SHARES = (
@@ -227,4 +249,4 @@ _OPERATOR = (
     Case("TrellisDownloadStalled", "all is here", download("1000x600", "1000x600"), "40m"),
 )
 
-CASES = (*_OBJECTIVES, *_SHARES, *_SERVICE, *_ENGINES, *_OPERATOR)
+CASES = (*_OBJECTIVES, *_FLOORS, *_SHARES, *_SERVICE, *_ENGINES, *_OPERATOR)
