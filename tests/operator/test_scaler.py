@@ -131,6 +131,16 @@ def test_keda_shows_the_operators_prometheus_who_it_is_and_nobody_elses(
         assert "authModes" not in trigger["metadata"]
 
 
+def test_an_authentication_that_was_taken_away_is_shown_no_more(
+    scaled: Body, in_cluster: Read, keda: ClusterSetting, as_observed: Observe
+) -> None:
+    who = Authentication("ClusterTriggerAuthentication", "prometheus", ("tls", "bearer"))
+    model = in_cluster(scaled)
+    before = as_observed(desired(model, dataclasses.replace(keda, prometheus_authentication=who), {}))
+    [action] = plan(desired(model, keda, {}), before).actions
+    assert str(action) == f"apply ScaledObject {model.name}-engine: spec.triggers.0.authenticationRef differs"
+
+
 @pytest.mark.parametrize(
     ("change", "reason"), [({"served": frozenset()}, "KedaNotInstalled"), ({"prometheus_url": None}, "NoPrometheus")]
 )

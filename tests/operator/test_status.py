@@ -11,7 +11,7 @@ from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.pod_view import pod_view
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed, written
-from trellis_operator.status.refusal import Refusal, explained, name_taken, refusal
+from trellis_operator.status.refusal import Refusal, name_taken, refusal
 from trellis_operator.status.status import conditions, status, with_removals
 from trellis_operator.status.view import View, view
 
@@ -306,29 +306,6 @@ def test_what_was_refused_is_said_and_what_serves_goes_on_serving(serving: View)
     assert "raise the ResourceQuota" in found["Accepted"].message
     assert found["Degraded"].holds
     assert found["Ready"].holds
-
-
-@pytest.mark.parametrize(
-    ("code", "message", "reason"),
-    [
-        (403, 'pods "x" is forbidden: exceeded quota: q, requested: cpu=1', "QuotaExceeded"),
-        (403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest"', "PodSecurityViolation"),
-        (403, 'admission webhook "w" denied the request: no', "WebhookDenied"),
-        (403, "deployments.apps x is forbidden: ValidatingAdmissionPolicy 'p' denied request: no", "PolicyDenied"),
-        (500, 'failed calling webhook "w": timeout', "WebhookFailed"),
-        (403, "unable to create: namespace x is being terminated", "NamespaceTerminating"),
-        (403, 'deployments.apps is forbidden: User "u" cannot patch', "Forbidden"),
-        (422, "Deployment is invalid: spec.x", "Invalid"),
-        (404, "the server could not find the requested resource", "NotServed"),
-        (500, "failed to create typed patch object: .spec.x: field not declared in schema", "TooOld"),
-        (418, "I am a teapot", "Refused"),
-    ],
-)
-def test_each_refusal_has_a_reason_and_says_what_to_do(code: int, message: str, reason: str) -> None:
-    found = refusal(("Deployment", "x"), code, message)
-    assert found.reason == reason == explained(code, message)[0]
-    assert "What to do:" in found.message
-    assert message in found.message
 
 
 @pytest.mark.parametrize("state", ["waiting", "terminated"])

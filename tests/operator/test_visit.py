@@ -190,3 +190,14 @@ async def test_who_fights_over_a_field_is_told_by_name(
         await visitor.visit(KEY)
     assert server.degraded()[1] == "ForeignWriter"
     assert "is changed by kubectl-edit again and again" in server.degraded()[2]
+
+
+async def test_no_pod_is_made_of_an_image_that_would_be_copied_as_a_whole(server: Server, visitor: Visitor) -> None:
+    server.model["spec"]["model"]["source"] = {"image": {"reference": "models/m:1", "path": "./"}}
+    visitor.models.put(copy.deepcopy(server.model) | {"metadata": server.model["metadata"] | {"resourceVersion": "2"}})
+    await visitor.visit(KEY)
+    assert "services/all-minilm-l6-v2" in server.writes
+    assert not [each for each in server.writes if each.startswith("deployments/")]
+    conditions = {each["type"]: each for each in server.model["status"]["conditions"]}
+    assert conditions["Ready"]["reason"] == "PathNeeded"
+    assert "spec.model.source.image.path" in conditions["Ready"]["message"]

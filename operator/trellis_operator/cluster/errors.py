@@ -10,8 +10,8 @@ from typing import Any
 
 from trellis_operator.errors import OperatorError
 
-_NO_SUCH_FIELD = "field not declared in schema"
-"""Comes with code 500, and will not go away by itself."""
+_REFUSALS = ("field not declared in schema", "failed calling webhook")
+"""Come with code 500 from a server that is there: asking again at once does not help, and a person may have to."""
 _AWAY = {408, 429, 500, 502, 503, 504}
 
 
@@ -45,7 +45,7 @@ def error_of(code: int, status: Any, retry_after: str | None) -> RefusedError | 
     """The error of an answer that is no success."""
     told = status if isinstance(status, dict) else {}
     reason, message = str(told.get("reason") or ""), str(told.get("message") or "")
-    if code in _AWAY and _NO_SUCH_FIELD not in message:
+    if code in _AWAY and not any(words in message for words in _REFUSALS):
         seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         return AwayError(f"{code} {reason}: {message}", seconds)
     return RefusedError(code, reason, message)

@@ -22,6 +22,8 @@ LEASE_S = 15
 _FENCE_S = 10.0
 _RENEW_S = 4.0
 _WATCH_S = 2.0
+_TAKEN = (404, 409)
+"""Another one has written the Lease, or taken it away. Whatever else is refused is asked for again while it lasts."""
 
 
 class LeadershipLostError(FencedError):
@@ -69,7 +71,9 @@ class Leadership:
             try:
                 await self._take(self._lease)
             except RefusedError as error:
-                raise LeadershipLostError(f"the Lease is another's: {error}") from error
+                if error.code in _TAKEN:
+                    raise LeadershipLostError(f"the Lease is another's: {error}") from error
+                log.warning("the Lease was not renewed: %s", error)
             except AwayError as error:
                 log.warning("the Lease was not renewed: %s", error)
 

@@ -126,8 +126,9 @@ class Visitor:
         return told
 
     async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:
-        waits = not _is_downloaded(model, observed, secrets)
-        wanted = hold(desired(model, self.setting(), secrets), observed, waits)
+        setting = self.setting()
+        waits = source_lacks(model, setting) is not None or not _is_downloaded(model, observed, secrets)
+        wanted = hold(desired(model, setting, secrets), observed, waits)
         return [await self._with_strategy(model, each, observed) for each in wanted]
 
     async def _with_strategy(self, model: EmbeddingModel, each: Object, observed: Observed) -> Object:

@@ -3,8 +3,9 @@
 A field that we do not apply is not looked at. Lists whose items have a key are compared by it and may hold more than
 ours; other lists are ours as a whole.
 
-What says whom traffic or a right is for is ours to the last field: there, one more of anything opens a way that was
-closed, or leads nowhere. The API server takes an apply of it for the whole, so one apply takes the rest away again.
+What says whom traffic or a right is for, or who is asked how much to scale, is ours to the last field: there, one more
+of anything opens a way that was closed, or leads nowhere. The API server takes an apply of it for the whole, so one apply
+takes the rest away again.
 """
 
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from trellis_operator.desired.quantity import quantity
 
 _KEYS = ("mountPath", "uid", "name")
-_WHOLE = {"selector", "podSelector", "namespaceSelector", "ingress", "rules", "subjects", "parentRefs"}
+_WHOLE = {"selector", "podSelector", "namespaceSelector", "ingress", "rules", "subjects", "parentRefs", "triggers"}
 _SPEAKS = {"automountServiceAccountToken", "allowPrivilegeEscalation"}
 """Flags that are true where nobody says otherwise: an API server keeps their false."""
 _QUANTITIES = {"requests", "limits", "averageValue"}

@@ -10,6 +10,8 @@ from trellis_operator.plan.volume_wait import VolumeWait, volume_wait
 
 Object = dict[str, Any]
 
+_JOB = "batch.kubernetes.io/job-name"
+_ENDED = ("Failed", "Succeeded")
 _HARMLESS = {"ContainerCreating", "PodInitializing"}
 _MESSAGE_CHARACTERS = 500
 
@@ -38,9 +40,13 @@ class PodView:
     Attributes:
         component: engine, gateway or download.
         initialized: whether what runs before its programs has ended well.
+        started: whether one of its programs runs, or did.
         unschedulable: what the scheduler says, if it finds no node.
         trouble: the first of its containers, if one has any.
         template_hash: of the template that it was made of.
+        created: when, as RFC 3339.
+        job: name of the Job that made it; empty for others.
+        ended: whether none of its containers will run again: a controller has made, or will make, another one.
         address: where its programs listen; empty while it has none. Two views that differ in it alone are equal: it is
             read in a visit, and no reason for one.
     """
@@ -53,6 +59,10 @@ class PodView:
     unschedulable: str
     trouble: Trouble | None
     template_hash: str
+    started: bool = False
+    created: str = ""
+    job: str = ""
+    ended: bool = False
     address: str = field(default="", compare=False)
 
     @property
@@ -80,8 +90,17 @@ def pod_view(pod: Object) -> PodView:
         unschedulable=scheduled.get("message", "") if scheduled.get("reason") == "Unschedulable" else "",
         trouble=next(_troubles(status), None),
         template_hash=metadata.get("labels", {}).get("pod-template-hash", ""),
+        started=any(_has_run(each) for each in status.get("containerStatuses", [])),
+        created=metadata.get("creationTimestamp") or "",
+        job=metadata.get("labels", {}).get(_JOB, ""),
+        ended=status.get("phase") in _ENDED,
         address=status.get("podIP", ""),
     )
+
+
+def _has_run(container: Object) -> bool:
+    state = container.get("state", {}).keys() | container.get("lastState", {}).keys()
+    return not state.isdisjoint({"running", "terminated"})
 
 
 def _troubles(status: Object) -> Iterator[Trouble]:

@@ -17,6 +17,8 @@ def progressing(view: View) -> Condition:
         return Condition(kind, FALSE, "Suspended", "spec.suspend is true")
     if view.refusals:
         return Condition(kind, FALSE, view.refusals[0].reason, view.refusals[0].message)
+    if view.source_lacks:
+        return Condition(kind, FALSE, *view.source_lacks)
     if view.job_name and not is_true(view.job, "Complete"):
         return Condition(kind, TRUE, "Downloading", "pods are made or changed once the model is downloaded")
     if view.engine and view.gateway and _is_complete(view.engine) and _is_complete(view.gateway):

@@ -1,5 +1,6 @@
 """Why the API server did not take an object, in one word and in a sentence that says what to do."""
 
+import re
 from dataclasses import dataclass
 
 from trellis_operator.plan.observed import Ref
@@ -21,22 +22,79 @@ class Refusal:
 
 
 _QUOTA = ("QuotaExceeded", "raise the ResourceQuota of the namespace, or ask for less")
-_SECURITY = ("PodSecurityViolation", "the namespace enforces a Pod Security level that these pods do not pass")
+_LIMITS = (
+    "LimitRange",
+    "see kubectl describe limitrange; ask within it in engine.resources or gateway.resources "
+    "(cache.persistentVolumeClaim.size for a claim), or have it changed",
+)
+_SECURITY = (
+    "PodSecurityViolation",
+    "pods of Trellis pass the level restricted: take out of spec.scheduling what the message names, or ask who adds it "
+    "to pods; else lower the label pod-security.kubernetes.io/enforce of the namespace",
+)
+_CONSTRAINTS = ("PodSecurityViolation", "let the model's ServiceAccounts use constraints that allow user 65532")
 _WEBHOOK = ("WebhookDenied", "an admission webhook of this cluster refuses it: ask who runs that webhook")
-_LEAVING = ("NamespaceTerminating", "the namespace is being deleted")
+_LEAVING = ("NamespaceTerminating", "the namespace is being deleted, or gone: make the model in another one")
+_RIGHTS = ("Forbidden", "the operator lacks a right: install the chart's roles of this version")
+_PRIORITY = ("PriorityClassRefused", "name a PriorityClass that exists in spec.scheduling.priorityClassName")
 _WORDS = {
     "exceeded quota": _QUOTA,
-    "must specify limits": _QUOTA,
-    "must specify requests": _QUOTA,
+    "insufficient quota": _QUOTA,
+    "status unknown for quota": (
+        "QuotaUnknown",
+        "the ResourceQuota of the namespace is still counted: this is tried again",
+    ),
+    "must specify": (
+        "QuotaExceeded",
+        "the ResourceQuota of the namespace counts what these pods do not ask for: set it in engine.resources and "
+        "gateway.resources; what fetches or copies a model gets it from a LimitRange with defaults alone",
+    ),
+    "usage per ": _LIMITS,
+    "limit to request ratio per ": _LIMITS,
     "violates PodSecurity": _SECURITY,
+    "security context constraint": _CONSTRAINTS,
+    "ValidatingAdmissionPolicy": (
+        "PolicyDenied",
+        "an admission policy of this cluster refuses it: change the manifest as its message says, or ask who made it",
+    ),
     "denied the request": _WEBHOOK,
-    "ValidatingAdmissionPolicy": ("PolicyDenied", "an admission policy of this cluster refuses it: ask who made it"),
-    "failed calling webhook": ("WebhookFailed", "an admission webhook of this cluster does not answer: see its pods"),
+    "failed calling webhook": (
+        "WebhookFailed",
+        "an admission webhook of this cluster does not answer: see its pods, or ask who runs it",
+    ),
+    "no PriorityClass with name": _PRIORITY,
+    "priority admission controller": _PRIORITY,
+    'RuntimeClass "': ("RuntimeClassRefused", "name a RuntimeClass that exists in spec.scheduling.runtimeClassName"),
+    "pvc must support resize": (
+        "ResizeRefused",
+        "the StorageClass of the claim lets none grow: set its allowVolumeExpansion to true, or take "
+        "cache.persistentVolumeClaim away and add it anew, which downloads again",
+    ),
+    "only bound persistent volume claims can be": (
+        "ResizeRefused",
+        "a claim can grow once it has its volume: see kubectl describe pvc; this is tried again",
+    ),
+    "spec is immutable after creation": (
+        "ClaimFixed",
+        "what differs of a claim cannot be changed: take cache.persistentVolumeClaim away and add it anew, which "
+        "downloads again",
+    ),
     "is being terminated": _LEAVING,
     "field not declared in schema": ("TooOld", "the API server, or the CRD of that kind, is too old for it: update it"),
+    # Roles may give no more than who makes them has.
+    "attempting to grant RBAC permissions": _RIGHTS,
+}
+"""By what an API server of Kubernetes and its admission plugins say, the more telling words first."""
+_PATTERNS = {
+    re.compile(r'User "[^"]*" cannot [a-z]+\b'): _RIGHTS,
+    re.compile(r'^namespaces "[^"]+" not found'): _LEAVING,
+    re.compile(r'^\S+ "[^"]+" is invalid: '): ("Invalid", "a value of the manifest does not pass there: correct it"),
 }
 _CODES = {
-    403: ("Forbidden", "the operator lacks a right: install the chart's roles of this version"),
+    403: (
+        "AdmissionDenied",
+        "a rule of this cluster refuses it: change the manifest as it says, or ask who looks after the cluster",
+    ),
     404: (
         "NotServed",
         "the API server does not know this kind: install its CRD, or take the field away",
@@ -48,9 +106,12 @@ _CODES = {
 
 
 def explained(code: int, message: str) -> tuple[str, str]:
-    """A reason and a hint for what an API server answered."""
+    """A reason and a hint for what an API server answered, or told of an answer to somebody else."""
     for words, found in _WORDS.items():
         if words in message:
+            return found
+    for pattern, found in _PATTERNS.items():
+        if pattern.search(message):
             return found
     return _CODES.get(code, ("Refused", "see the message"))
 
