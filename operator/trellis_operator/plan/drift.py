@@ -4,8 +4,8 @@ A field that we do not apply is not looked at. Lists whose items have a key are 
 ours; other lists are ours as a whole.
 
 What says whom traffic or a right is for, or who is asked how much to scale, is ours to the last field: there, one more
-of anything opens a way that was closed, or leads nowhere. The API server takes an apply of it for the whole, so one apply
-takes the rest away again.
+of anything opens a way that was closed, or leads nowhere. The API server takes an apply of it for the whole, so one
+apply takes the rest away again.
 """
 
 from typing import Any
