@@ -45,6 +45,18 @@ def pruned(value: Any, schema: Schema) -> Any:
     return {key: pruned(inner, rules) for key, inner, rules in known}
 
 
+def shortened(value: Any, schema: Schema) -> Any:
+    """The value with each string cut to what the schema lets it be; a cut one ends in an ellipsis."""
+    if isinstance(value, str):
+        most = schema.get("maxLength", len(value))
+        return value if len(value) <= most else value[: most - 1] + "…"
+    if isinstance(value, list):
+        return [shortened(item, schema.get("items", {})) for item in value]
+    if isinstance(value, dict):
+        return {key: shortened(inner, rules or {}) for key, inner, rules in children(value, schema)}
+    return value
+
+
 def problems(value: Any, schema: Schema) -> list[str]:
     """What is wrong with types, bounds and required fields, a line each, in the order of the value's fields."""
     errors = _Validator(_json_schema(schema)).iter_errors(value)

@@ -88,7 +88,13 @@ FetchedSource: TypeAlias = HuggingFaceSource | S3Source | PackageSource
 MountedSource: TypeAlias = PvcSource | ImageSource
 """What a cluster mounts as it is."""
 
-Source: TypeAlias = FetchedSource | MountedSource
+
+@dataclass(frozen=True)
+class UnknownSource:
+    """A kind of source that a newer CRD knows and this program does not."""
+
+
+Source: TypeAlias = FetchedSource | MountedSource | UnknownSource
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -107,9 +113,11 @@ def can_change(source: Source) -> bool:
 
 
 def source_from(spec: Mapping[str, Any]) -> Source:
-    """Read `spec.model.source`."""
-    [(kind, fields)] = spec.items()
-    return _READERS[kind](fields)
+    """Read `spec.model.source`, which has at most one kind that is known here."""
+    for kind, read in _READERS.items():
+        if kind in spec:
+            return read(spec[kind])
+    return UnknownSource()
 
 
 def _hugging_face(fields: Mapping[str, Any]) -> HuggingFaceSource:

@@ -7,6 +7,7 @@ program.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ _SAMPLE_BYTES = 4096
 """Of each tensor. What trains a model further changes all of them, or whole ones."""
 _LENGTH_BYTES = 8
 _HEADER_LIMIT_BYTES = 100 * 2**20
+_RECORD_LIMIT_BYTES = 16 * 2**20
+_BLOCK_BYTES = 2**20
+"""Read at once: a volume may hold a file of any size under a name that ends in .json."""
 _DIGITS = 16
 """Against accidents; what a fetch brings is checked in full."""
 
@@ -67,9 +71,11 @@ def texts_in(folder: Path) -> str:
     """
     digest = hashlib.sha256()
     for path in _files(folder, _TEXTS):
-        data = path.read_bytes()
-        digest.update(f"\n{path.relative_to(folder).as_posix()} {len(data)}\n".encode())
-        digest.update(data)
+        with path.open("rb") as file:
+            length = os.fstat(file.fileno()).st_size
+            digest.update(f"\n{path.relative_to(folder).as_posix()} {length}\n".encode())
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
     return digest.hexdigest()[:_DIGITS]
 
 
@@ -92,7 +98,8 @@ def _is_hidden(path: Path) -> bool:
 def _record(folder: Path) -> dict[str, Any]:
     """What a fetch says of itself; empty where there was none, or somebody else wrote it."""
     try:
-        said = json.loads((folder / RECORD).read_bytes())
+        with (folder / RECORD).open("rb") as file:
+            said = json.loads(file.read(_RECORD_LIMIT_BYTES))
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
     return said if isinstance(said, dict) else {}

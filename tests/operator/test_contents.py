@@ -10,6 +10,7 @@ from trellis_operator.plan.observed import Observed
 from trellis_operator.plan.warmth import Warmth
 from trellis_operator.source import can_change, source_from
 from trellis_operator.spec import EmbeddingModel
+from trellis_operator.status.condition import Condition, written
 from trellis_operator.status.status import conditions, status
 from trellis_operator.status.view import View, view
 
@@ -103,6 +104,21 @@ def test_what_is_known_of_a_model_stays_while_no_engine_answers(seen: Callable[.
     assert "contents" not in resolved(seen(), before | {"modelDigest": "sha256:another"})
     pinned = {"huggingFace": {"repo": "a/b", "revision": COMMIT}}
     assert "contents" not in resolved(seen(source=pinned), before)
+
+
+def test_no_text_of_a_status_is_longer_than_its_field_lets_it_be(seen: Callable[..., View]) -> None:
+    """An API server refuses a whole status for one text that is too long."""
+    long = {"image": {"reference": "models/m@sha512:" + "0" * 128, "path": "m"}}
+    assert resolved(seen(source=long))["revision"] == "sha512:" + "0" * 92 + "…"
+    many = Warmth("m-engine-a", "done", contents="a" * 101, revision="b" * 4096)
+    found = resolved(seen(many))
+    assert (len(found["contents"]), len(found["revision"])) == (100, 100)
+
+
+def test_a_condition_always_has_a_reason() -> None:
+    """An API server refuses a whole status for one that has none."""
+    [found] = written([Condition("GraphsWarmed", "False", "", "an engine told nothing")], [], 1, NOW)
+    assert found["reason"] == "Unknown"
 
 
 def test_gateways_that_wait_beside_ready_engines_of_such_a_source_are_given_a_hint(seen: Callable[..., View]) -> None:

@@ -133,6 +133,8 @@ OURS_AS_A_WHOLE = {
     "RoleBinding.subjects",
     "RoleBinding.subjects.*",
     "ScaledObject.spec.triggers",
+    "ScaledObject.spec.triggers.*",
+    "ScaledObject.spec.triggers.*.metadata",
     "Service.spec.selector",
 }
 """Mappings and lists in which one more is too much. In all others the API server lets others have their own."""

@@ -31,6 +31,7 @@ class Server:
     version: int = 1
     lists: int = 0
     away: bool = False
+    forbidden: bool = False
     refuses: int = 0
     """So many watches whose connections it closes without a word."""
     mute: int = 0
@@ -42,6 +43,8 @@ class Server:
         self.asked.set()
         if self.away:
             return web.json_response({"reason": "ServiceUnavailable"}, status=503)
+        if self.forbidden:
+            return web.json_response({"reason": "Forbidden", "message": "no"}, status=403)
         if "watch" not in request.query:
             self.lists += 1
             return web.json_response(
@@ -210,6 +213,24 @@ async def test_what_a_server_does_not_tell_of_is_known_to_be_unseen_until_it_doe
             server.asked.clear()
             await server.asked.wait()
     server.away = False
+    await server.watch()
+    assert not informer.away
+
+
+async def test_a_list_that_is_refused_is_no_sight_of_what_is_there_and_what_is_known_stays(
+    server: Server, seen: Seen, informer: Informer
+) -> None:
+    server.items["a"] = item("a")
+    watch = await server.watch()
+    await seen.until({"a"})
+    server.forbidden = True
+    await watch.put(event("ERROR", {"code": 410}))
+    async with asyncio.timeout(10):
+        while not informer.away:
+            server.asked.clear()
+            await server.asked.wait()
+    assert seen.names == {"a"}
+    server.forbidden = False
     await server.watch()
     assert not informer.away
 

@@ -41,7 +41,7 @@ def test_another_wish_is_tried_at_once() -> None:
 
 def test_only_refusals_of_what_is_still_not_as_wanted_are_told() -> None:
     patience = Patience()
-    patience.tried(action(), 0, refusal(TARGET, 403, "no"))
+    patience.tried(action(), 0, refusal(TARGET, 403, 'User "trellis" cannot patch resource "services"'))
     assert [each.reason for each in patience.refusals({TARGET})] == ["Forbidden"]
     assert patience.refusals(set()) == []
 

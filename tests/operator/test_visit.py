@@ -192,6 +192,22 @@ async def test_who_fights_over_a_field_is_told_by_name(
     assert "is changed by kubectl-edit again and again" in server.degraded()[2]
 
 
+async def test_a_source_of_a_newer_crd_is_told_and_nothing_of_its_model_is_touched(
+    server: Server, visitor: Visitor
+) -> None:
+    await visitor.visit(KEY)
+    written = list(server.writes)
+    server.model["spec"]["model"]["source"] = {"torrent": {"magnet": "x"}}
+    newer = {"metadata": server.model["metadata"] | {"generation": 2, "resourceVersion": "9000"}}
+    server.model |= newer
+    visitor.models.put(copy.deepcopy(server.model))
+    await visitor.visit(KEY)
+    assert server.writes == written
+    conditions = {each["type"]: each for each in server.model["status"]["conditions"]}
+    for kind in ("Accepted", "SourceReady", "Progressing"):
+        assert (conditions[kind]["status"], conditions[kind]["reason"]) == ("False", "SourceNotKnown")
+
+
 async def test_no_pod_is_made_of_an_image_that_would_be_copied_as_a_whole(server: Server, visitor: Visitor) -> None:
     server.model["spec"]["model"]["source"] = {"image": {"reference": "models/m:1", "path": "./"}}
     visitor.models.put(copy.deepcopy(server.model) | {"metadata": server.model["metadata"] | {"resourceVersion": "2"}})

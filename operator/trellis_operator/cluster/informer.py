@@ -34,6 +34,7 @@ class Pace:
         watch_s: the API server ends a watch after this long.
         silence_s: a watch that says nothing for longer is dead; bookmarks come every minute.
         first_pause_s: after a failure; it doubles up to `last_pause_s`.
+        refused_s: after the API server said that this kind is none that we may list.
     """
 
     relist_s: float = 600.0
@@ -41,6 +42,7 @@ class Pace:
     silence_s: float = 80.0
     first_pause_s: float = 0.5
     last_pause_s: float = 15.0
+    refused_s: float = 120.0
 
 
 class Target(Protocol):
@@ -72,10 +74,12 @@ class Informer:
         self._api, self._namespace, self._target, self._metrics = api, namespace, target, metrics
         self._pace = pace
         self._path = kind.path(namespace)
-        self.synced = asyncio.Event()
-        """Set once the first list was taken in."""
+        self.begun = asyncio.Event()
+        """Set once the first list was taken in, or is known to be refused."""
+        self.refused = False
+        """Whether the kind is optional, and from the first list on we were told that it is not for us."""
         self.away = False
-        """Whether the API server did not answer when it was asked last: what is known may be old."""
+        """Whether the API server did not tell when it was asked last: what is known may be old."""
 
     async def run(self) -> None:
         """Follow until cancelled. No answer of the API server ends it."""
@@ -83,18 +87,33 @@ class Informer:
         while True:
             try:
                 version = await self._list()
-                self.away = False
+                self.away = self.refused = False
                 pause_s = self._pace.first_pause_s
                 why = await self._follow(version)
             except (AwayError, RefusedError) as error:
-                self.away = isinstance(error, AwayError)
-                why = "away" if self.away else "error"
-                log.warning("watch of %s: %s; next try in %.1f s", self.kind.plural, error, pause_s)
-                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
+                self.away = True
+                why = "away" if isinstance(error, AwayError) else "error"
+                now_s = self._pace.refused_s if self.refused else pause_s
+                log.warning("watch of %s: %s; next try in %.1f s", self.kind.plural, error, now_s)
+                await asyncio.sleep(now_s * random.uniform(0.5, 1.0))  # noqa: S311
                 pause_s = min(2 * pause_s, self._pace.last_pause_s)
             self._metrics.restart(self.kind.name, why)
 
     async def _list(self) -> str:
+        try:
+            version, items = await self._whole()
+        except RefusedError:
+            # Rights that are taken away later leave what is known as it is: it may be old, and is not gone.
+            self.refused = self.refused or (self.kind.optional and not self.begun.is_set())
+            if self.refused:
+                self.begun.set()
+            raise
+        self._target.replace(self.kind, self._namespace, items)
+        self.begun.set()
+        return version
+
+    async def _whole(self) -> tuple[str, list[Object]]:
+        """All objects, page by page, and the version that they are of."""
         items: list[Object] = []
         query = {"labelSelector": _SELECTOR, "limit": str(_PAGE)}
         while True:
@@ -102,11 +121,8 @@ class Informer:
             items += page["items"]
             following = page["metadata"].get("continue")
             if not following:
-                break
+                return str(page["metadata"]["resourceVersion"]), items
             query["continue"] = following
-        self._target.replace(self.kind, self._namespace, items)
-        self.synced.set()
-        return str(page["metadata"]["resourceVersion"])
 
     async def _follow(self, version: str) -> str:
         """Watch, and watch on where a watch ends by itself; returns why a new list is needed."""

@@ -22,24 +22,28 @@ class Informers:
         """Begin with kinds that are served and not followed yet, and end with those that are served no more."""
         wanted = {kind.name: kind for kind in (*CHILDREN, POD) if not kind.optional or kind.name in served}
         for name in set(self._running) - set(wanted):
-            for _, task in self._running.pop(name):
-                task.cancel()
+            self._end(name)
         for name in set(wanted) - set(self._running):
             self._running[name] = [self._begin(wanted[name], namespace) for namespace in self._namespaces]
 
-    async def wait_synced(self) -> None:
-        """Wait until each has its first list."""
-        await asyncio.gather(*(informer.synced.wait() for informer, _ in self._all()))
+    async def wait_begun(self) -> None:
+        """Wait until each has its first list; of an optional kind it is enough to know that it may not be listed."""
+        await asyncio.gather(*(informer.begun.wait() for informer, _ in self._all()))
 
     @property
-    def synced(self) -> bool:
-        """Whether each has its first list."""
-        return bool(self._running) and all(informer.synced.is_set() for informer, _ in self._all())
+    def begun(self) -> bool:
+        """Whether all kinds are known that can be."""
+        return bool(self._running) and all(informer.begun.is_set() for informer, _ in self._all())
 
     @property
     def away(self) -> list[str]:
-        """The kinds of which the API server does not tell at present."""
-        return sorted({informer.kind.plural for informer, _ in self._all() if informer.away})
+        """The kinds of which the API server does not tell at present, and should."""
+        return sorted({each.kind.plural for each, _ in self._all() if each.away and not each.refused})
+
+    @property
+    def refused(self) -> frozenset[str]:
+        """Names of the optional kinds that are served and not for us: nothing of them is asked for."""
+        return frozenset(each.kind.name for each, _ in self._all() if each.refused)
 
     async def run(self) -> None:
         """Stay until cancelled; then end all. An informer that ends by itself had a fault: it is raised."""
@@ -48,6 +52,12 @@ class Informers:
         finally:
             for _, task in self._all():
                 task.cancel()
+
+    def _end(self, name: str) -> None:
+        """Follow a kind no more, and forget what is known of it."""
+        for (informer, task), namespace in zip(self._running.pop(name), self._namespaces, strict=True):
+            task.cancel()
+            self._target.replace(informer.kind, namespace, [])
 
     def _begin(self, kind: Kind, namespace: str | None) -> tuple[Informer, asyncio.Task[None]]:
         informer = Informer(self._api, kind, namespace, self._target, self._metrics)

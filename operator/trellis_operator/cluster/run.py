@@ -136,14 +136,14 @@ class Operator:
             image_volumes=config.image_volumes,
             prometheus_url=config.prometheus_url,
             prometheus_authentication=config.prometheus_authentication,
-            served=self._discovery.served,
+            served=self._discovery.served - self._informers.refused,
         )
 
     async def _lead(self) -> None:
         """Observe first, then work: a visit that does not know what is there would take all of it for absent."""
         await self._look_until_answered()
         self._informers.follow(self._discovery.served)
-        await self._informers.wait_synced()
+        await self._informers.wait_begun()
         log.info("children are known; following EmbeddingModels")
         workers = [self._reconciler.work() for _ in range(self._config.workers)]
         await _first_to_end(
@@ -168,7 +168,10 @@ class Operator:
         return f"a model waits for {waited_s:.0f} s" if waited_s > _HUNG_S else None
 
     def _idle(self) -> str | None:
-        return None if self._informers.synced else "not the leader, or children are not known yet"
+        if self._informers.begun:
+            return None
+        unseen = ", ".join(self._informers.away)
+        return f"children are not known yet: {unseen}" if unseen else "not the leader, or children are not known yet"
 
 
 async def _first_to_end(parts: list[Coroutine[Any, Any, None]]) -> None:

@@ -30,9 +30,10 @@ from trellis_operator.kinds import DEPLOYMENT, EMBEDDING_MODEL
 from trellis_operator.plan import rollout
 from trellis_operator.plan.hold import digest_in_force, hold
 from trellis_operator.plan.observed import Observed
-from trellis_operator.plan.plan import Action, plan
+from trellis_operator.plan.plan import Action, Plan, plan
 from trellis_operator.plan.rewritten import left_alone, told
 from trellis_operator.plan.warmth import Warmth
+from trellis_operator.source import UnknownSource
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed
 from trellis_operator.status.status import conditions, status, with_removals
@@ -81,7 +82,9 @@ class Visitor:
         observed = self.store.observed(key, model.uid)
         model = dataclasses.replace(model, engine_digest=digest_in_force(model, observed))
         known = left_alone(memory.rewritten, time.monotonic())
-        todo = plan(await self._wanted(model, observed, secrets.hashes), observed, known)
+        wanted = await self._wanted(model, observed, secrets.hashes)
+        # What is not understood is left as it is, whoever made it.
+        todo = Plan() if isinstance(model.model.source, UnknownSource) else plan(wanted, observed, known)
         memory.keep_rewritten(todo)
         if todo and not await self._is_current(key, body):
             return STALE

@@ -6,7 +6,7 @@ from typing import Any
 from trellis_operator.desired import fetch, names
 from trellis_operator.desired.pod import container
 from trellis_operator.desired.setting import ClusterSetting
-from trellis_operator.source import ImageSource, PvcSource
+from trellis_operator.source import ImageSource, PvcSource, UnknownSource
 from trellis_operator.spec import EmbeddingModel
 
 Object = dict[str, Any]
@@ -68,6 +68,11 @@ def _image(source: ImageSource, setting: ClusterSetting) -> ModelVolume:
 def source_lacks(model: EmbeddingModel, setting: ClusterSetting) -> tuple[str, str] | None:
     """A reason and what to do, where the model cannot be had from its source in the way of this operator."""
     source = model.model.source
+    if isinstance(source, UnknownSource):
+        return "SourceNotKnown", (
+            "spec.model.source has a kind that this operator does not know: install the operator of the version that "
+            "the EmbeddingModel CRD is of. Until then nothing of this model is changed"
+        )
     if not isinstance(source, ImageSource) or setting.image_volumes or _inner(source.path):
         return None
     return "PathNeeded", (

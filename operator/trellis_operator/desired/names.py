@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from trellis_operator.source import ImageSource, PvcSource
+from trellis_operator.source import FetchedSource
 from trellis_operator.spec import EmbeddingModel
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -69,7 +69,7 @@ def selector(model: EmbeddingModel, component: str) -> dict[str, str]:
 
 def is_downloaded(model: EmbeddingModel) -> bool:
     """Whether a Job brings the weights into a volume before any pod is made."""
-    return model.cache is not None and not isinstance(model.model.source, PvcSource | ImageSource)
+    return model.cache is not None and isinstance(model.model.source, FetchedSource)
 
 
 def short_hash(value: Any) -> str:

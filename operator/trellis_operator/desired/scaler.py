@@ -34,7 +34,8 @@ def scaler_lacks(model: EmbeddingModel, setting: ClusterSetting) -> tuple[str, s
         return None
     if SCALED_OBJECT.name not in setting.served:
         return "KedaNotInstalled", (
-            "this API server does not know keda.sh/v1alpha1: install KEDA (https://keda.sh). Until then a "
+            "this API server does not know keda.sh/v1alpha1, or does not let the operator list ScaledObjects: install "
+            "KEDA (https://keda.sh), or the chart's roles of this version. Until then a "
             "HorizontalPodAutoscaler goes by waiting tokens alone, where an adapter tells of them, and never from zero"
         )
     if scaling.prometheus_url is None and setting.prometheus_url is None:

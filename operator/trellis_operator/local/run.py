@@ -25,7 +25,7 @@ from trellis_operator.local.programs import HOST, Setting, programs
 from trellis_operator.local.purpose import purpose_of
 from trellis_operator.local.supervisor import Supervisor
 from trellis_operator.manifest import read_manifest
-from trellis_operator.source import FetchedSource, MountedSource
+from trellis_operator.source import FetchedSource
 from trellis_operator.sources.cache import model_folder
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
@@ -81,7 +81,7 @@ def _source(model: EmbeddingModel, options: LocalOptions) -> Path | FetchedSourc
             raise SourceError(f"--model {options.model}: no model there, a config.json is missing")
         return options.model.absolute()
     source = model.model.source
-    if isinstance(source, MountedSource):
+    if not isinstance(source, FetchedSource):
         raise SourceError(
             "spec.model.source names a volume or an image, which only a cluster mounts: "
             "on one machine, give the model's folder with --model DIR"

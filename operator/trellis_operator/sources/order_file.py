@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from trellis_operator import cel, crd, schema
-from trellis_operator.source import FetchedSource, MountedSource, source_from
+from trellis_operator.source import FetchedSource, source_from
 from trellis_operator.sources.failure import FetchError, Reason
 
 _MAX_BYTES = 64 << 10
@@ -30,7 +30,7 @@ def read_source(path: Path) -> FetchedSource:
     if not isinstance(said, dict):
         raise FetchError(Reason.BAD_SOURCE, f"{path} does not hold one JSON object of at most {_MAX_BYTES} bytes")
     source = source_from(_validated(said, path))
-    if isinstance(source, MountedSource):
+    if not isinstance(source, FetchedSource):
         raise FetchError(Reason.BAD_SOURCE, f"a source of the kind {next(iter(said))} is mounted: nothing is fetched")
     return source
 

@@ -49,7 +49,7 @@ def _written(condition: Condition, old: Mapping[str, Any], generation: int, now:
     return {
         "type": condition.type,
         "status": condition.status,
-        "reason": condition.reason,
+        "reason": condition.reason or "Unknown",
         "message": condition.message[:_MESSAGE_CHARACTERS],
         "observedGeneration": generation,
         "lastTransitionTime": old["lastTransitionTime"] if same else now,

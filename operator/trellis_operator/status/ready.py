@@ -20,7 +20,10 @@ def accepted(view: View) -> Condition:
         return Condition(kind, FALSE, *view.source_lacks)
     if view.missing_kinds:
         named = ", ".join(view.missing_kinds)
-        message = f"this API server does not know the kind {named}: install its CRDs, or take it out of the manifest"
+        message = (
+            f"this API server does not know the kind {named}, or does not let the operator list it: install its CRDs, "
+            "or the chart's roles of this version, or take it out of the manifest"
+        )
         return Condition(kind, FALSE, "KindNotServed", message)
     return Condition(kind, TRUE, "Valid", "the manifest is understood and its objects are applied")
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from trellis_operator import crd, schema
 from trellis_operator.desired import names
 from trellis_operator.desired.deployment import DIGEST, HASH
 from trellis_operator.source import HuggingFaceSource, ImageSource, PackageSource
@@ -41,7 +42,7 @@ def conditions(view: View) -> list[Condition]:
 
 
 def status(view: View, said: list[Condition], before: Mapping[str, Any], now: str) -> Object:
-    """The whole status.
+    """The whole status, none of whose texts is longer than its field: an API server would refuse all of it.
 
     Args:
         view: what was seen.
@@ -52,7 +53,7 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
     model = view.model
     warmed = warmed_graphs(view)
     digest = _annotation(view.gateway, DIGEST) or model.digest
-    return {
+    found = {
         "observedGeneration": model.generation,
         "modelDigest": digest,
         "resolved": _resolved(view, contents.told(view, before, digest)),
@@ -66,6 +67,8 @@ def status(view: View, said: list[Condition], before: Mapping[str, Any], now: st
         "url": names.url(model),
         "conditions": condition.written(said, before.get("conditions", []), model.generation, now),
     }
+    bounded: Object = schema.shortened(found, crd.schema()["properties"]["status"])
+    return bounded
 
 
 def with_removals(wanted: Mapping[str, Any], before: Mapping[str, Any]) -> Object:

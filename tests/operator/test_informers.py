@@ -1,0 +1,116 @@
+"""All informers before an API server that lets some kinds be listed and others not: what is optional delays nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.fence import Fence
+from trellis_operator.cluster.informers import Informers
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.kinds import POD_MONITOR, Kind
+
+Body = dict[str, Any]
+SERVED = frozenset({"PodMonitor"})
+
+
+@dataclass
+class Server:
+    """Has one PodMonitor and nothing else, and refuses lists of `forbidden` plurals."""
+
+    forbidden: set[str] = field(default_factory=set)
+    asked: asyncio.Queue[str] = field(default_factory=asyncio.Queue)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        plural = request.path.rpartition("/")[2]
+        await self.asked.put(plural)
+        if plural in self.forbidden:
+            return web.json_response({"reason": "Forbidden", "message": f"cannot list {plural}"}, status=403)
+        if "watch" in request.query:
+            await asyncio.Event().wait()
+        monitor = {"metadata": {"name": "m-engine", "namespace": "search", "resourceVersion": "1"}}
+        items = [monitor] if plural == POD_MONITOR.plural else []
+        return web.json_response({"metadata": {"resourceVersion": "1"}, "items": items})
+
+
+@dataclass
+class Seen:
+    """What informers know, by kind."""
+
+    names: dict[str, list[str]] = field(default_factory=dict)
+
+    def replace(self, kind: Kind, namespace: str | None, items: list[Body]) -> None:
+        self.names[kind.name] = [each["metadata"]["name"] for each in items]
+
+    def put(self, kind: Kind, item: Body) -> None:
+        raise AssertionError("no watch of this server tells anything")
+
+    def drop(self, kind: Kind, item: Body) -> None:
+        raise AssertionError("no watch of this server tells anything")
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def seen() -> Seen:
+    return Seen()
+
+
+@pytest.fixture
+async def informers(server: Server, seen: Seen) -> AsyncIterator[Informers]:
+    application = web.Application()
+    application.router.add_get("/{path:.*}", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    metrics = Metrics()
+    informers = Informers(Api(client, Fence.always_open(), metrics), [], seen, metrics)
+    running = asyncio.create_task(informers.run())
+    yield informers
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await client.close()
+    await runner.cleanup()
+
+
+async def begin(informers: Informers) -> None:
+    informers.follow(SERVED)
+    async with asyncio.timeout(10):
+        await informers.wait_begun()
+
+
+async def test_an_optional_kind_that_may_not_be_listed_holds_nothing_up_and_is_not_asked_for(
+    server: Server, informers: Informers
+) -> None:
+    server.forbidden = {POD_MONITOR.plural}
+    await begin(informers)
+    assert informers.begun
+    assert informers.refused == {"PodMonitor"}
+    assert informers.away == []
+
+
+async def test_without_a_kind_that_every_model_needs_nothing_begins_and_it_is_named(
+    server: Server, informers: Informers
+) -> None:
+    server.forbidden = {"deployments"}
+    informers.follow(SERVED)
+    async with asyncio.timeout(10):
+        while informers.away != ["deployments"]:
+            await server.asked.get()
+    assert not informers.begun
+    assert informers.refused == frozenset()
+
+
+async def test_what_is_known_of_a_kind_goes_when_it_is_served_no_more(informers: Informers, seen: Seen) -> None:
+    await begin(informers)
+    assert seen.names["PodMonitor"] == ["m-engine"]
+    informers.follow(frozenset())
+    assert seen.names["PodMonitor"] == []
