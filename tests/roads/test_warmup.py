@@ -72,9 +72,13 @@ def test_an_engine_is_ready_once_its_graphs_are_captured_and_replays_them(
     assert (told.warmup.stage, told.warmup.captured, told.warmup.keys, told.device) == ("done", 2, 2, "cpu-graphs")
     assert (engine.metric("graph_held"), engine.metric("graph_captures_total")) == (2, 2)
     replays, eager = engine.metric("graph_replays_total"), engine.metric("graph_eager_steps_total")
+    pads = engine.metric("graph_pad_tokens_total"), engine.metric("graph_pad_sequences_total")
     assert np.allclose(embed(engine), embed(stack.engine), atol=1e-5)
     assert engine.metric("graph_replays_total") == replays + 1
     assert engine.metric("graph_eager_steps_total") == eager
+    padded = engine.metric("graph_pad_tokens_total"), engine.metric("graph_pad_sequences_total")
+    assert padded == (pads[0] + 64 - len(_TEXT), pads[1] + 1)
+    assert engine.metric("max_batch_tokens") > engine.metric("tokens_total") == len(_TEXT)
     starter.stop(engine.program)
 
 

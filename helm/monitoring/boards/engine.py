@@ -7,6 +7,13 @@ from helm.monitoring.query import PODS, Query
 
 _P = "trellis_engine_"
 
+
+def _padded(pads: str, useful: str) -> str:
+    """The share of pads in what steps have."""
+    lost = PODS.rate(f"{_P}graph_{pads}_total")
+    return f"{lost} / ({lost} + {PODS.rate(useful)})"
+
+
 _NUMBERS = Row(
     "Now",
     (
@@ -95,6 +102,17 @@ _DEVICE = Row(
             ),
         ),
         Panel(
+            "Batches filled",
+            "Mean tokens of a batch, as a share of what it may have. Low without a queue: there is little to do.",
+            (
+                Query(
+                    f"{PODS.mean(f'{_P}batch_tokens', by='pod')} / {PODS.total(f'{_P}max_batch_tokens', by='pod')}",
+                    "{{pod}}",
+                ),
+            ),
+            "percentunit",
+        ),
+        Panel(
             "Sequences in a batch",
             "Mean and 95th percentile.",
             (
@@ -130,6 +148,16 @@ _GRAPHS = Row(
                 Query(PODS.rate(f"{_P}graph_replays_total"), "replays"),
                 Query(PODS.rate(f"{_P}graph_eager_steps_total"), "without a graph"),
             ),
+        ),
+        Panel(
+            "Pads",
+            "Of all rows, and of all slots of sequences, those that hold nothing: steps with graphs have fixed sizes. "
+            "Nothing on a CPU. `plan-buckets` proposes sizes with fewer.",
+            (
+                Query(_padded("pad_tokens", f"{_P}tokens_total"), "tokens"),
+                Query(_padded("pad_sequences", f"{_P}batch_sequences_sum"), "sequences"),
+            ),
+            "percentunit",
         ),
         Panel(
             "Captures",

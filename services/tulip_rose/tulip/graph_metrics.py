@@ -13,7 +13,9 @@ _COUNTERS = {
     "evictions": ("evicted", "Graphs that made room for others"),
     "replays": ("replayed", "Steps that were replays of a graph"),
     "eager_steps": ("eager", "Steps without a graph, on a device that has them"),
-    "out_of_memory": ("out_of_memory", "Batches that had no room on the device, and were split"),
+    "out_of_memory": ("out_of_memory", "Steps that had no room on the device; batches of several texts were split"),
+    "pad_tokens": ("pad_tokens", "Rows that steps of fixed sizes had beside the tokens of their texts"),
+    "pad_sequences": ("pad_sequences", "Slots that steps of fixed sizes had beside their sequences"),
 }
 """Field of the state, and text, by name of the counter."""
 _GAUGES = {

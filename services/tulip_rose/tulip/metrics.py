@@ -61,10 +61,19 @@ class Metrics:
         self._graphs.watch(lambda: warmup.graphs)
 
     def watch_queue(
-        self, most: int, tokens: Callable[[], int], sequences: Callable[[], int], in_flight: Callable[[], int]
+        self,
+        most: int,
+        in_a_batch: int,
+        tokens: Callable[[], int],
+        sequences: Callable[[], int],
+        in_flight: Callable[[], int],
     ) -> None:
-        """Read the queue's gauges from the queue when somebody looks: a gauge set on each change costs each call."""
+        """Read the queue's gauges from the queue when somebody looks: a gauge set on each change costs each call.
+
+        At most so many tokens wait, and are in a batch.
+        """
         self._max_queued_tokens.set(most)
+        self._max_batch_tokens.set(in_a_batch)
         self._queued_tokens.set_function(tokens)
         self._queued_sequences.set_function(sequences)
         self._in_flight_tokens.set_function(in_flight)
@@ -138,6 +147,9 @@ class Metrics:
 
     def _watch_state(self) -> None:
         self._max_queued_tokens = self._gauge("max_queued_tokens", "Tokens that may wait; 0 before the model is loaded")
+        self._max_batch_tokens = self._gauge(
+            "max_batch_tokens", "Tokens that a batch may have; 0 before the model is loaded"
+        )
         self._queued_tokens = self._gauge("queued_tokens", "Tokens that wait for the device")
         self._queued_sequences = self._gauge("queued_sequences", "Sequences that wait for the device")
         self._in_flight_tokens = self._gauge("in_flight_tokens", "Tokens that the device has and has not given back")

@@ -32,6 +32,7 @@ class Queue:
         self._closed: str | None = None
         metrics.watch_queue(
             most=scheduler.max_queued_tokens,
+            in_a_batch=scheduler.max_batch_tokens,
             tokens=lambda: scheduler.queued_tokens,
             sequences=lambda: len(scheduler),
             in_flight=lambda: scheduler.in_flight_tokens,

@@ -109,7 +109,9 @@ def test_prewarmed_graphs_are_there_before_the_first_batch_each_once_and_the_lar
     assert (before.held, before.captured, before.warmed) == (2, 2, 2)
     engine.step(batch_of(texts_of([20, 13, 9]), engine.card.form())).wait(30)
     engine.step(batch_of(texts_of([9]), engine.card.form())).wait(30)
-    assert engine.graphs == replace(before, replayed=before.replayed + 2)
+    # 42 tokens of 3 texts in 48 rows and 8 slots, 9 of one in 16 and 2. Before, that of the trial at load alone.
+    assert (before.pad_tokens, before.pad_sequences) == (15, 1)
+    assert engine.graphs == replace(before, replayed=before.replayed + 2, pad_tokens=15 + 13, pad_sequences=1 + 6)
 
 
 @pytest.mark.parametrize(

@@ -13,3 +13,5 @@ class Counts:
     capture_failed: int = 0
     evicted: int = 0
     out_of_memory: int = 0
+    pad_tokens: int = 0
+    pad_sequences: int = 0

@@ -156,7 +156,11 @@ class Framed:
             IndexError: a sequence is too long, or a token or a type of one is unknown.
             EngineDeadError: the device can do nothing more.
         """
-        return self._launch(self._entry.key(batch), batch)
+        key = self._entry.key(batch)
+        launched = self._launch(key, batch)
+        self.counts.pad_tokens += key.tokens - batch.token_ids.shape[0]
+        self.counts.pad_sequences += key.slots - len(batch.places)
+        return launched
 
     def _launch(self, key: Key, batch: Batch) -> FramedLaunched:
         decision = self.book.decide(key, idle=self._ring.idle)

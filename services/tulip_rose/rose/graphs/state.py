@@ -21,6 +21,10 @@ class GraphState:
     """Steps that were not."""
     out_of_memory: int = 0
     """Steps that had no room; their batches were split."""
+    pad_tokens: int = 0
+    """Rows of tokens that batches did not fill. Those of prewarmed graphs' captures are no batches."""
+    pad_sequences: int = 0
+    """Slots of sequences that they did not fill, the one that owns the pads among them."""
     warmed: int = 0
     """Sizes of the prewarm list that are captured."""
     to_warm: int = 0
