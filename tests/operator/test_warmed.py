@@ -27,6 +27,9 @@ DONE = Warmth("m-engine-b", "done", keys=40, captured=40, has_graphs=True)
 FAILED = Warmth(
     "m-engine-c", "done", keys=40, captured=39, has_graphs=True, failures=(("256x8", "an operation that waits"),)
 )
+CROWDED = Warmth(
+    "m-engine-e", "done", 40, 40, has_graphs=True, crowded=(("512x8", "CUDA out of memory. Tried to allocate 2 GiB."),)
+)
 WITHOUT = Warmth("m-engine-d", "done")
 
 
@@ -63,6 +66,17 @@ def seen(minimal: Body, in_cluster: Read, setting: ClusterSetting, as_observed: 
             39,
         ),
         ((FAILED, CAPTURING), ("False", "CaptureFailed", "What to do: take them out of engine.cudaGraphs.prewarm"), 12),
+        (
+            (DONE, CROWDED),
+            (
+                "False",
+                "OutOfMemory",
+                "m-engine-e had no room for a step of 512x8: CUDA out of memory. Tried to allocate",
+            ),
+            40,
+        ),
+        # A text that has no room fails; a size without a graph is only slower.
+        ((FAILED, CROWDED), ("False", "OutOfMemory", "What to do: lower engine.batching.maxBatchTokens"), 39),
     ],
 )
 def test_the_condition_and_the_column_say_what_engines_tell(
@@ -148,10 +162,15 @@ async def test_an_engine_is_asked_how_far_its_warm_up_is(engine: tuple[Engine, i
         contents="c0",
         revision="main-1",
         warmup=pb.Warmup(stage="capturing", keys=40, captured=12, key="256x8"),
-        graphs=pb.Graphs(failures=[pb.GraphFailure(key="64x2", why="no")]),
+        graphs=pb.Graphs(
+            failures=[pb.GraphFailure(key="64x2", why="no")], crowded=[pb.GraphFailure(key="512x8", why="full")]
+        ),
     )
     told = await warmth_of([pod_at("127.0.0.1")], port)
-    assert told == (Warmth("m-engine-a", "capturing", 40, 12, "256x8", True, (("64x2", "no"),), "c0", "main-1"),)
+    seen = Warmth(
+        "m-engine-a", "capturing", 40, 12, "256x8", True, (("64x2", "no"),), "c0", "main-1", (("512x8", "full"),)
+    )
+    assert told == (seen,)
 
 
 async def test_engines_that_have_no_address_or_do_not_answer_or_are_older_are_not_told_of(

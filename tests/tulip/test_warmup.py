@@ -33,7 +33,10 @@ def slow(toy: type) -> Any:
             engine.graphs = GraphState(eager=1 + done, captured=done, warmed=done, to_warm=2, warming=size)
             assert engine.allowed.acquire(timeout=DEADLINE_S)
         failures = (("64x2", "an operation that waits"),)
-        engine.graphs = GraphState(eager=3, captured=1, capture_failed=1, warmed=1, to_warm=2, failures=failures)
+        crowded = (("512x8", "CUDA out of memory"),)
+        engine.graphs = GraphState(
+            eager=3, captured=1, capture_failed=1, warmed=1, to_warm=2, failures=failures, crowded=crowded
+        )
 
     engine.prewarm, engine.verify = prewarm, engine.verified.set
     return engine
@@ -87,6 +90,7 @@ async def test_a_warm_up_is_told_of_step_by_step_before_the_engine_is_ready(
     told = await ask(process)
     assert (told.warmup.stage, told.warmup.captured, told.dimensions) == ("done", 1, 4)
     assert [(failure.key, failure.why) for failure in told.graphs.failures] == [("64x2", "an operation that waits")]
+    assert [(each.key, each.why) for each in told.graphs.crowded] == [("512x8", "CUDA out of memory")]
     assert (told.graphs.capture_failures, told.graphs.eager_steps) == (1, 3)
 
 

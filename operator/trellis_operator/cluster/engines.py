@@ -55,6 +55,7 @@ def warmth(pod: str, info: pb.InfoResponse) -> Warmth | None:
         key=told.key,
         has_graphs=info.HasField("graphs"),
         failures=tuple((failure.key, failure.why) for failure in info.graphs.failures),
+        crowded=tuple((each.key, each.why) for each in info.graphs.crowded),
         contents=info.contents,
         revision=info.revision,
     )

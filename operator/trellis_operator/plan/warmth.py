@@ -15,6 +15,7 @@ class Warmth:
         key: the one that is under way, as TOKENSxSLOTS; empty where none is.
         has_graphs: whether its device has any, as far as it knows by then.
         failures: sizes that it serves without a graph since the capture failed, and why.
+        crowded: sizes of which a step had no room in memory, and what was said; their batches are split.
         contents: a name for the files that it has loaded; empty before that.
         revision: that the source had for them; empty where none is known.
     """
@@ -28,6 +29,7 @@ class Warmth:
     failures: tuple[tuple[str, str], ...] = ()
     contents: str = ""
     revision: str = ""
+    crowded: tuple[tuple[str, str], ...] = ()
 
     @property
     def done(self) -> bool:

@@ -1,4 +1,7 @@
-"""GraphsWarmed: whether engines have captured the graphs that the manifest names, and what to do where they cannot."""
+"""GraphsWarmed: whether engines have captured the graphs that the manifest names, and room for steps of every size.
+
+Where they have not, it says what to do.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +16,13 @@ _SHOWN = 3
 _AFTER_FAILURE = (
     "Batches of those sizes are served, and slower. What to do: take them out of engine.cudaGraphs.prewarm or try "
     "another engine.attentionBackend; onCaptureFailure fail keeps such an engine from getting ready."
+)
+
+
+_WITHOUT_ROOM = (
+    "Batches of those sizes are split, and a text that has no room alone fails. What to do: lower "
+    "engine.batching.maxBatchTokens, name fewer sizes in engine.cudaGraphs.prewarm, and see that nobody else uses the "
+    "device."
 )
 
 
@@ -32,10 +42,13 @@ def warmed_graphs(view: View) -> int | None:
 
 def _told(engines: Sequence[Warmth]) -> Condition:
     """By what the engines say."""
-    failures = list(_failures(engines))
-    if failures:
-        more = f" and {len(failures) - _SHOWN} more" if len(failures) > _SHOWN else ""
-        return Condition(_KIND, FALSE, "CaptureFailed", f"{'; '.join(failures[:_SHOWN])}{more}. {_AFTER_FAILURE}")
+    for reason, sentences, then in (
+        ("OutOfMemory", list(_crowded(engines)), _WITHOUT_ROOM),
+        ("CaptureFailed", list(_failures(engines)), _AFTER_FAILURE),
+    ):
+        if sentences:
+            more = f" and {len(sentences) - _SHOWN} more" if len(sentences) > _SHOWN else ""
+            return Condition(_KIND, FALSE, reason, f"{'; '.join(sentences[:_SHOWN])}{more}. {then}")
     behind = [each for each in engines if not each.done]
     if behind:
         return _under_way(min(behind, key=lambda each: each.captured), len(engines) - len(behind), len(engines))
@@ -62,6 +75,13 @@ def _failures(engines: Sequence[Warmth]) -> Iterator[str]:
     for engine in engines:
         for key, why in engine.failures:
             yield f"{engine.pod} could not capture {key}: {why.rstrip('. ')}"
+
+
+def _crowded(engines: Sequence[Warmth]) -> Iterator[str]:
+    """One sentence for each engine and size."""
+    for engine in engines:
+        for key, why in engine.crowded:
+            yield f"{engine.pod} had no room for a step of {key}: {why.rstrip('. ')}"
 
 
 def _untold(view: View) -> Condition:

@@ -136,7 +136,7 @@ class GraphFailure(_message.Message):
     def __init__(self, key: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
 
 class Graphs(_message.Message):
-    __slots__ = ("held", "captures", "capture_failures", "evictions", "replays", "eager_steps", "failures")
+    __slots__ = ("held", "captures", "capture_failures", "evictions", "replays", "eager_steps", "failures", "crowded")
     HELD_FIELD_NUMBER: _ClassVar[int]
     CAPTURES_FIELD_NUMBER: _ClassVar[int]
     CAPTURE_FAILURES_FIELD_NUMBER: _ClassVar[int]
@@ -144,6 +144,7 @@ class Graphs(_message.Message):
     REPLAYS_FIELD_NUMBER: _ClassVar[int]
     EAGER_STEPS_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
+    CROWDED_FIELD_NUMBER: _ClassVar[int]
     held: int
     captures: int
     capture_failures: int
@@ -151,7 +152,8 @@ class Graphs(_message.Message):
     replays: int
     eager_steps: int
     failures: _containers.RepeatedCompositeFieldContainer[GraphFailure]
-    def __init__(self, held: _Optional[int] = ..., captures: _Optional[int] = ..., capture_failures: _Optional[int] = ..., evictions: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[GraphFailure, _Mapping]]] = ...) -> None: ...
+    crowded: _containers.RepeatedCompositeFieldContainer[GraphFailure]
+    def __init__(self, held: _Optional[int] = ..., captures: _Optional[int] = ..., capture_failures: _Optional[int] = ..., evictions: _Optional[int] = ..., replays: _Optional[int] = ..., eager_steps: _Optional[int] = ..., failures: _Optional[_Iterable[_Union[GraphFailure, _Mapping]]] = ..., crowded: _Optional[_Iterable[_Union[GraphFailure, _Mapping]]] = ...) -> None: ...
 
 class InfoResponse(_message.Message):
     __slots__ = ("model_name", "model_digest", "architecture", "dtype", "device", "attention_backend", "dimensions", "allowed_dimensions", "max_input_tokens", "vocabulary_size", "pooling", "normalize", "max_batch_tokens", "max_queued_tokens", "queued_tokens", "version", "task", "outputs", "labels", "token_dimensions", "max_terms", "warmup", "graphs", "contents", "texts", "revision", "ready_since")

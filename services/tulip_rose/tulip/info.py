@@ -13,7 +13,7 @@ from tulip_rose.tulip.queue import Queue
 from tulip_rose.tulip.warmup import Warmup
 
 MOST_FAILURES = 16
-"""Sizes without a graph that are told of: what is wrong with them is the same as a rule."""
+"""Sizes without a graph, or without room, that are told of: what is wrong with them is the same as a rule."""
 
 
 UNREAD = Contents()
@@ -93,5 +93,10 @@ def _graphs_of(state: GraphState) -> pb.Graphs | None:
         evictions=state.evicted,
         replays=state.replayed,
         eager_steps=state.eager,
-        failures=[pb.GraphFailure(key=key, why=why) for key, why in state.failures[:MOST_FAILURES]],
+        failures=_sizes(state.failures),
+        crowded=_sizes(state.crowded),
     )
+
+
+def _sizes(told: tuple[tuple[str, str], ...]) -> list[pb.GraphFailure]:
+    return [pb.GraphFailure(key=key, why=why) for key, why in told[:MOST_FAILURES]]

@@ -153,6 +153,9 @@ BREAKS: dict[str, Break] = {
     "a size without room that is not counted": Break(
         "graphs.framed:Framed._failure", (("self.counts.out_of_memory += 1", "pass"),), CROWDED
     ),
+    "a size without room that is not told": Break(
+        "graphs.framed:Framed._failure", (("not in dict(self._crowded)", "in dict(self._crowded)"),), CROWDED
+    ),
     "no halves of what has no room": Break("loop:EngineLoop._halve", (("== 1", ">= 1"),), HALVES),
     "half of what has no room": Break(
         "loop:EngineLoop._halve", (("[sequences[:middle], sequences[middle:]]", "[sequences[:middle]]"),), HALVES

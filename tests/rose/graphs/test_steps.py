@@ -266,6 +266,7 @@ def test_a_step_without_memory_is_given_back_and_its_size_is_not_tried_again(
     with pytest.raises(TooLargeError, match="had no room in memory before"):
         embed(engine, texts_of([20, 10]))
     assert engine.framed.counts.out_of_memory == 1
+    assert engine.graphs.crowded == (("32x8", "CUDA out of memory"),)
     assert embed(engine, texts_of([5])).shape == (1, 32)
 
 
@@ -389,4 +390,8 @@ def test_one_text_without_memory_fails_and_the_next_one_does_not(folder: Path, l
     device.run = small_only  # type: ignore[method-assign]
     run_loop(engine, long, short)
     assert isinstance(long[0].outcome, TooLargeError)
+    again = [Sequence.whole(long[0].token_ids, FORM)]
+    run_loop(engine, again)
+    assert isinstance(again[0].outcome, TooLargeError)
+    assert len(engine.graphs.crowded) == 1
     assert isinstance(short[0].outcome, Embedded)

@@ -39,7 +39,7 @@ from tulip_rose.sequence import OutputKind
 _SLOTS = 3
 """Steps in flight, and one more."""
 _FAILURES = 64
-"""Captures that failed and are remembered with their reasons."""
+"""Sizes that went wrong and are remembered with their reasons, of each way to do so."""
 
 Progress = Callable[[int, int], None]
 """Is told how many graphs of how many are captured."""
@@ -68,6 +68,7 @@ class Framed:
         self._options, self._dtype = options, card.dtype
         self._warmed, self._warming = 0, ""
         self._failures: tuple[tuple[str, str], ...] = ()
+        self._crowded: tuple[tuple[str, str], ...] = ()
         self._model, self._heads, self._device = model, heads, device
         self._ahead = attention if isinstance(attention, PlansAhead) else None
         try:
@@ -102,6 +103,7 @@ class Framed:
             to_warm=len(self._to_warm),
             warming=self._warming,
             failures=self._failures,
+            crowded=self._crowded,
             **asdict(self.counts),
         )
 
@@ -198,6 +200,9 @@ class Framed:
         log.warning("a step of %s had no room, its batches are split from now on: %s", key, error)
         self.book.crowd(key)
         self.counts.out_of_memory += 1
+        # A single text has nothing to be split into, and meets the same again.
+        if key.size not in dict(self._crowded):
+            self._crowded = (*self._crowded, (key.size, str(error)))[:_FAILURES]
         return too_large(batch, "no room in memory")
 
     def _evict(self, key: Key) -> None:

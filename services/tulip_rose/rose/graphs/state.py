@@ -33,6 +33,8 @@ class GraphState:
     """Of those the one under way, as TOKENSxSLOTS; empty: none."""
     failures: tuple[tuple[str, str], ...] = ()
     """Sizes whose capture failed, as TOKENSxSLOTS, and why; the first ones."""
+    crowded: tuple[tuple[str, str], ...] = ()
+    """Sizes of which a step had no room, and what was said: their batches are split; the first ones."""
 
 
 NO_GRAPHS = GraphState()
