@@ -69,10 +69,11 @@ def _fetch(said: argparse.Namespace) -> int:
 
 
 def _run(said: argparse.Namespace) -> int:
+    from trellis_operator.cluster.pace import Pace
     from trellis_operator.cluster.run import run_operator  # kopf and the client of a cluster: only this needs them
 
     try:
-        run_operator(operator_config(said))
+        run_operator(operator_config(said), Pace())
     except FencedError as error:
         print(f"error: {error}", file=sys.stderr)
         return FENCED

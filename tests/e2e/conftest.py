@@ -12,6 +12,7 @@ from e2ekit.images import Images, provide_images
 from e2ekit.kubectl import Kubectl
 from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.operator import OperatorProcess
+from e2ekit.waiting import until
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -86,6 +87,16 @@ def operator(cluster: Cluster, images: Images, kubectl: Kubectl, tmp_path: Path)
     process.start()
     yield process
     process.stop()
+
+
+@pytest.fixture
+def forgetful(cluster: Cluster, kubectl: Kubectl) -> None:
+    """An API server that has forgotten the first version of all; one that was never started again may know it."""
+    watch = "/api/v1/services?watch=true&resourceVersion=1&timeoutSeconds=1"
+    if cluster.own and '"code":410' not in kubectl.run("get", "--raw", watch):
+        cluster.tool("stop", "kube-apiserver")
+        cluster.tool("start", "kube-apiserver")
+        until(cluster.answers, "the API server is back")
 
 
 @pytest.fixture

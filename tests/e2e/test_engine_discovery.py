@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from e2ekit.kubectl import Kubectl
+from e2ekit.wire import Wire, wired
 from ivy.client.target import Target
 from ivy.cluster.api import SliceApi
 from ivy.cluster.follower import Follower, Pace
@@ -23,52 +24,6 @@ pytestmark = pytest.mark.cluster
 
 PACE = Pace(list_deadline_s=3, stall_s=3, relist_s=30, first_pause_s=0.1, longest_pause_s=1, settled_s=2)
 PATIENCE_S = 30
-
-
-@dataclass
-class Wire:
-    """A TCP connection to `kubectl proxy` that a test can stall, break, or close to everybody."""
-
-    socket: Path
-    port: int = 0
-    flowing: asyncio.Event = field(default_factory=asyncio.Event)
-    server: asyncio.Server | None = None
-    open: set[asyncio.StreamWriter] = field(default_factory=set)
-
-    async def up(self) -> "Wire":
-        self.flowing.set()
-        self.server = await asyncio.start_server(self._take, "127.0.0.1", self.port)
-        self.port = self.server.sockets[0].getsockname()[1]
-        return self
-
-    async def down(self) -> None:
-        self.server.close()
-        self.cut()
-
-    def cut(self) -> None:
-        for writer in self.open:
-            writer.transport.abort()
-
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            far_reader, far_writer = await asyncio.open_unix_connection(self.socket)
-        except OSError:
-            writer.transport.abort()
-            return
-        self.open |= {writer, far_writer}
-        await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
-        self.open -= {writer, far_writer}
-
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(65536):
-                await self.flowing.wait()
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        finally:
-            writer.close()
 
 
 @dataclass
@@ -143,19 +98,8 @@ async def following(place: Place) -> AsyncIterator[Followed]:
 
 @pytest.fixture
 async def place(kubectl: Kubectl, tmp_path: Path) -> AsyncIterator[Place]:
-    socket = tmp_path / "proxy"
-    proxy = await asyncio.create_subprocess_exec(
-        *kubectl.command("proxy", f"--unix-socket={socket}"), stdout=asyncio.subprocess.PIPE
-    )
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            await proxy.stdout.readline()
-        wire = await Wire(socket).up()
+    async with wired(kubectl, tmp_path) as wire:
         yield Place(kubectl, wire)
-        await wire.down()
-    finally:
-        proxy.terminate()
-        await proxy.wait()
 
 
 async def test_engines_are_seen_as_they_come_change_and_go(place):
@@ -217,7 +161,7 @@ async def test_while_the_api_server_is_away_the_last_set_stays_and_then_it_is_ri
         await followed.becomes("10.99.0.3")
 
 
-async def test_a_version_that_the_api_server_has_forgotten_is_known_as_such(place):
+async def test_a_version_that_the_api_server_has_forgotten_is_known_as_such(forgetful, place):
     async def watch() -> None:
         async with place.api.connected() as connected, aclosing(connected.watch("1", 10)) as events:
             async for line in events:

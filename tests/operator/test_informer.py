@@ -12,8 +12,9 @@ from kubernetes.aio.client import ApiClient, Configuration
 from trellis_operator.cluster import api
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.fence import Fence
-from trellis_operator.cluster.informer import Informer, Pace
+from trellis_operator.cluster.informer import Informer
 from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.pace import Pace
 from trellis_operator.kinds import CONFIG_MAP, Kind
 
 Body = dict[str, Any]

@@ -12,6 +12,7 @@ from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.fence import Fence
 from trellis_operator.cluster.informers import Informers
 from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.pace import Pace
 from trellis_operator.kinds import POD_MONITOR, Kind
 
 Body = dict[str, Any]
@@ -72,7 +73,7 @@ async def informers(server: Server, seen: Seen) -> AsyncIterator[Informers]:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
     metrics = Metrics()
-    informers = Informers(Api(client, Fence.always_open(), metrics), [], seen, metrics)
+    informers = Informers(Api(client, Fence.always_open(), metrics), [], seen, metrics, Pace())
     running = asyncio.create_task(informers.run())
     yield informers
     running.cancel()

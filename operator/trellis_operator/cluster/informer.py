@@ -9,12 +9,12 @@ import logging
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.errors import AwayError, RefusedError
 from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.pace import Pace
 from trellis_operator.desired.names import MANAGED_BY, MANAGER
 from trellis_operator.kinds import Kind
 
@@ -23,26 +23,6 @@ log = logging.getLogger(__name__)
 
 _SELECTOR = f"{MANAGED_BY}={MANAGER}"
 _PAGE = 500
-
-
-@dataclass(frozen=True)
-class Pace:
-    """When an informer does something by itself.
-
-    Attributes:
-        relist_s: after this long a new list is asked for, whatever the watch told.
-        watch_s: the API server ends a watch after this long.
-        silence_s: a watch that says nothing for longer is dead; bookmarks come every minute.
-        first_pause_s: after a failure; it doubles up to `last_pause_s`.
-        refused_s: after the API server said that this kind is none that we may list.
-    """
-
-    relist_s: float = 600.0
-    watch_s: int = 290
-    silence_s: float = 80.0
-    first_pause_s: float = 0.5
-    last_pause_s: float = 15.0
-    refused_s: float = 120.0
 
 
 class Target(Protocol):
@@ -68,7 +48,7 @@ class Informer:
         namespace: str | None,
         target: Target,
         metrics: Metrics,
-        pace: Pace = Pace(),
+        pace: Pace,
     ) -> None:
         self.kind = kind
         self._api, self._namespace, self._target, self._metrics = api, namespace, target, metrics

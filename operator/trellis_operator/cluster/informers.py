@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.informer import Informer, Target
 from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.pace import Pace
 from trellis_operator.kinds import CHILDREN, POD, Kind
 
 
 class Informers:
     """The informers of an operator. Optional kinds come and go with what the API server knows."""
 
-    def __init__(self, api: Api, namespaces: Iterable[str], target: Target, metrics: Metrics) -> None:
-        self._api, self._target, self._metrics = api, target, metrics
+    def __init__(self, api: Api, namespaces: Iterable[str], target: Target, metrics: Metrics, pace: Pace) -> None:
+        self._api, self._target, self._metrics, self._pace = api, target, metrics, pace
         self._namespaces: list[str | None] = list(namespaces) or [None]
         self._running: dict[str, list[tuple[Informer, asyncio.Task[None]]]] = {}
         self._failed: asyncio.Queue[BaseException] = asyncio.Queue()
@@ -60,7 +61,7 @@ class Informers:
             self._target.replace(informer.kind, namespace, [])
 
     def _begin(self, kind: Kind, namespace: str | None) -> tuple[Informer, asyncio.Task[None]]:
-        informer = Informer(self._api, kind, namespace, self._target, self._metrics)
+        informer = Informer(self._api, kind, namespace, self._target, self._metrics, self._pace)
         task = asyncio.create_task(informer.run())
         task.add_done_callback(self._ended)
         return informer, task

@@ -14,6 +14,7 @@ from typing import Any
 import kopf
 
 from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.pace import Pace
 from trellis_operator.kinds import EMBEDDING_MODEL
 
 Object = dict[str, Any]
@@ -32,8 +33,10 @@ class ModelWatch:
         take: called in the loop that `run` was called in, with the kind of change (None in a list) and the body.
     """
 
-    def __init__(self, namespaces: Iterable[str], take: Callable[[str | None, Object], None], metrics: Metrics) -> None:
-        self._namespaces, self._take, self._metrics = list(namespaces), take, metrics
+    def __init__(
+        self, namespaces: Iterable[str], take: Callable[[str | None, Object], None], metrics: Metrics, pace: Pace
+    ) -> None:
+        self._namespaces, self._take, self._metrics, self._pace = list(namespaces), take, metrics, pace
         self._stop = threading.Event()
 
     async def run(self) -> None:
@@ -55,7 +58,7 @@ class ModelWatch:
         try:
             kopf.run(
                 registry=self._registry(loop),
-                settings=_settings(),
+                settings=_settings(self._pace),
                 namespaces=self._namespaces,
                 clusterwide=not self._namespaces,
                 standalone=True,
@@ -88,12 +91,12 @@ class _Patient:
             pause_s = min(2 * pause_s, _LAST_PAUSE_S)
 
 
-def _settings() -> kopf.OperatorSettings:
+def _settings(pace: Pace) -> kopf.OperatorSettings:
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False  # events are ours, see `events`
     settings.networking.error_backoffs = _Patient()
     settings.networking.request_timeout = 30.0
-    settings.watching.server_timeout = 290
-    settings.watching.inactivity_timeout = 80.0
+    settings.watching.server_timeout = pace.watch_s
+    settings.watching.inactivity_timeout = pace.silence_s
     settings.process.ultimate_exiting_timeout = None  # it is not kopf's process
     return settings

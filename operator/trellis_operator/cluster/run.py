@@ -28,6 +28,7 @@ from trellis_operator.cluster.kopf_handlers import ModelWatch
 from trellis_operator.cluster.lease import Leadership
 from trellis_operator.cluster.metrics import Metrics
 from trellis_operator.cluster.models import Models
+from trellis_operator.cluster.pace import Pace
 from trellis_operator.cluster.reconciler import Reconciler
 from trellis_operator.cluster.server import serve_health, serve_metrics
 from trellis_operator.cluster.store import Store
@@ -42,19 +43,19 @@ _HUNG_S = 600.0
 _ASK_AGAIN_S = 2.0
 
 
-def run_operator(config: OperatorConfig) -> None:
+def run_operator(config: OperatorConfig, pace: Pace) -> None:
     """Look after models until SIGTERM or SIGINT.
 
     Raises:
         OperatorError: it cannot begin, or may not go on; the process is to be started again.
     """
     logs.set_up(config.log_level, config.log_format)
-    asyncio.run(_run(config))
+    asyncio.run(_run(config, pace))
 
 
-async def _run(config: OperatorConfig) -> None:
+async def _run(config: OperatorConfig, pace: Pace) -> None:
     client = await connect()
-    operator = Operator(config, client)
+    operator = Operator(config, client, pace)
     stopped = asyncio.create_task(_signalled())
     leading = asyncio.create_task(operator.run())
     try:
@@ -73,7 +74,7 @@ async def _run(config: OperatorConfig) -> None:
 class Operator:
     """One process: its parts, and how long each of them lives."""
 
-    def __init__(self, config: OperatorConfig, client: ApiClient) -> None:
+    def __init__(self, config: OperatorConfig, client: ApiClient, pace: Pace) -> None:
         self._config = config
         self._metrics = Metrics()
         self._fence = Fence() if config.leader_election else Fence.always_open()
@@ -84,8 +85,8 @@ class Operator:
         self._api = Api(client, self._fence, self._metrics)
         self._discovery = Discovery(self._api)
         self._reconciler = self._build(identity)
-        self._informers = Informers(self._api, config.namespaces, self._reconciler, self._metrics)
-        self._models = ModelWatch(config.namespaces, self._reconciler.model_changed, self._metrics)
+        self._informers = Informers(self._api, config.namespaces, self._reconciler, self._metrics, pace)
+        self._models = ModelWatch(config.namespaces, self._reconciler.model_changed, self._metrics, pace)
         self._servers: list[web.AppRunner] = []
 
     async def run(self) -> None:

@@ -44,6 +44,11 @@ class Cluster:
         """What `tests/cluster/cluster` prints; fails with what it says is wrong."""
         return _tool(*arguments)
 
+    def answers(self) -> bool:
+        """Whether the API server is there."""
+        command = [*self.enter, "kubectl", "get", "--raw", "/readyz", "--request-timeout=2s"]
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+
 
 @lru_cache
 def find_cluster() -> Cluster:

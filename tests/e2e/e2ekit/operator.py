@@ -20,6 +20,8 @@ class OperatorProcess:
 
     Attributes:
         namespace: the only one that it looks after.
+        program: what the interpreter is to run.
+        environment: what stands beside that of the tests.
     """
 
     cluster: Cluster
@@ -27,6 +29,8 @@ class OperatorProcess:
     namespace: str
     log: Path
     flags: tuple[str, ...] = ()
+    program: tuple[str, ...] = ("-m", "trellis_operator", "run")
+    environment: dict[str, str] = field(default_factory=dict)
     ports: list[int] = field(default_factory=lambda: free_ports(2))
     process: "subprocess.Popen[bytes] | None" = None
 
@@ -34,11 +38,11 @@ class OperatorProcess:
         """Start it; does not wait until it is ready."""
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [*self.cluster.enter, sys.executable, "-m", "trellis_operator", "run", *self._flags()],
+                [*self.cluster.enter, sys.executable, *self.program, *self._flags()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                env=os.environ | self.environment | {"PYTHONUNBUFFERED": "1"},
             )
 
     def _flags(self) -> list[str]:
