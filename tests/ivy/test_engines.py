@@ -4,6 +4,8 @@ import asyncio
 
 import grpc
 import pytest
+from ivy.client.picking import pinned
+from ivy.client.watch import LEAST_PERIOD_S
 
 
 def ready(gateway) -> int:
@@ -87,6 +89,20 @@ async def test_an_engine_that_lost_a_call_is_not_asked_again_before_it_was_looke
     for number in range(30):
         assert (await pair.embed(input=f"text {number}")).status == 200
     assert len(engines[0].calls) == 1
+
+
+async def test_looks_that_see_nothing_new_decide_nothing_anew_and_the_first_that_does_does(
+    pair, engines, until, monkeypatch
+):
+    decided = []
+    monkeypatch.setattr("ivy.client.engines.pinned", lambda *given: decided.append(1) or pinned(*given))
+    monkeypatch.setattr("ivy.client.watch.READY_PERIOD_S", LEAST_PERIOD_S)
+    looks = engines[1].looks
+    await until(lambda: engines[1].looks >= looks + 5)
+    assert not decided
+    await engines[0].serving(False)
+    await until(lambda: ready(pair) == 1)
+    assert decided == [1]
 
 
 async def test_an_engine_that_says_it_drains_is_left_alone(pair, engines, until):

@@ -118,6 +118,17 @@ def test_a_gateway_that_is_not_ready_counts_only_while_none_is(world):
     assert len(world.holder.held) == 50
 
 
+def test_gateways_that_are_the_same_ones_as_before_choose_nothing_anew(world):
+    world.nearby.know(engines(50))
+    world.nearby.meet(gateways("me", "one"))
+    chosen = len(world.connected)
+    leaving = gateways("three", standing=Standing.LEAVING)
+    world.nearby.meet([*gateways("one", "me"), *leaving])
+    assert len(world.connected) == chosen
+    world.nearby.meet(gateways("me", "one", "two"))
+    assert len(world.connected) == chosen + 1
+
+
 def test_an_engine_that_has_been_ready_for_long_is_held_without_a_slow_start(world):
     world.nearby.know(engines(50))
     assert not any(each.warm for each in world.holder.held)

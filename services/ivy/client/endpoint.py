@@ -44,6 +44,11 @@ class Endpoint:
     ejected_until: float = 0.0
     silent_looks: int = 0
 
+    @property
+    def told(self) -> tuple[bool, bool, bool, Card | None]:
+        """What looks have told: whatever is decided about all engines goes by it, and by their standing."""
+        return self.seen, self.ready, self.lost, self.card
+
     def stand(self, standing: Standing, now: float) -> None:
         """Something new may be said of it. Its slow start begins when it begins to get work."""
         if standing is Standing.READY and self.standing is not Standing.READY:

@@ -31,7 +31,8 @@ class Nearby:
         self._engines = engines
         self._connected = connected
         self._clock = clock
-        self._nearness = Nearness(self._gateway, ())
+        self._peers: frozenset[str] = frozenset()
+        self._nearness = Nearness(self._gateway, self._peers)
         self._known: dict[str, Target] = {}
         self._ready_since: dict[str, float] = {}
         self._failing: frozenset[str] = frozenset()
@@ -53,8 +54,10 @@ class Nearby:
         """These are all gateways. Who is not ready gets no requests, so it counts only while nobody is."""
         staying = [each for each in gateways if each.standing is not Standing.LEAVING]
         ready = [each for each in staying if each.standing is Standing.READY]
-        names = {each.pod or each.address for each in ready or staying}
-        self._nearness = Nearness(self._gateway, {*names, self._gateway})
+        peers = frozenset({each.pod or each.address for each in ready or staying} | {self._gateway})
+        if peers == self._peers:
+            return
+        self._peers, self._nearness = peers, Nearness(self._gateway, peers)
         self._choose()
 
     def _look(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import grpc
 
@@ -38,32 +39,34 @@ class Watch:
         """Look until cancelled."""
         while True:
             self._kicked.clear()
-            was_ready = self._endpoint.ready
             await self._look()
-            if was_ready != self._endpoint.ready:
-                state = "ready" if self._endpoint.ready else "not ready"
-                _log.info("engine %s is %s", self._endpoint.address, state)
-            self._changed()
             await asyncio.sleep(LEAST_PERIOD_S)
             await self._wait(READY_PERIOD_S if self._endpoint.ready else DOWN_PERIOD_S)
 
     async def _look(self) -> None:
+        write = await self._seen()
+        # Read here and not before the look: a call may have been lost meanwhile.
+        before, was_ready = self._endpoint.told, self._endpoint.ready
+        write()
+        if was_ready != self._endpoint.ready:
+            _log.info("engine %s is %s", self._endpoint.address, "ready" if self._endpoint.ready else "not ready")
+        # Whoever is told looks at all engines: hundreds that stay as they are must not make it do so with each look.
+        if before != self._endpoint.told:
+            self._changed()
+
+    async def _seen(self) -> Callable[[], None]:
+        """What writes what a look sees."""
         try:
             card = await self._channel.look()
         except grpc.RpcError as error:
-            if code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED:
-                self._endpoint.seen_silent()
-            else:
-                self._endpoint.seen_lost()
-            return
+            is_silent = code_of(error) is grpc.StatusCode.DEADLINE_EXCEEDED
+            return self._endpoint.seen_silent if is_silent else self._endpoint.seen_lost
         except ValueError as error:
             _log.error("engine %s cannot be used: %s", self._endpoint.address, error)
-            self._endpoint.seen_lost()
-            return
+            return self._endpoint.seen_lost
         if card is None:
-            self._endpoint.seen_down()
-        else:
-            self._endpoint.seen_ready(card, self._clock())
+            return self._endpoint.seen_down
+        return partial(self._endpoint.seen_ready, card, self._clock())
 
     async def _wait(self, period_s: float) -> None:
         try:
