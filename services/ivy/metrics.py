@@ -75,6 +75,7 @@ class DiscoveryMetrics:
         self.restarts = {reason: restarts.labels(reason) for reason in (*ENDS, *FAILURES)}
         lists = Counter(named("relists"), f"Full lists of {whom}.", ["outcome"], registry=registry)
         self.lists = {outcome: lists.labels(outcome) for outcome in ("ok", "failed")}
+        self.whom = whom
         self.age = Gauge(
             named("sync_age_seconds"), f"Since the API server last said something about {whom}.", registry=registry
         )

@@ -22,7 +22,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 
 TOKEN = "hf_right"
 TEXT = "one text, for two models"
-QUERY = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["spec"]["embedding"]["prompts"]["query"]
+SPEC = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["spec"]
+QUERY = SPEC["embedding"]["prompts"]["query"]
+PROMETHEUS = SPEC["engine"]["autoscaling"]["prometheusUrl"]
 OF_ANY = {
     "ServiceAccount": 2,
     "Role": 1,
@@ -58,7 +60,9 @@ def source(kubectl: Kubectl, client: Client, images: Images, operator: OperatorP
     until(hub.answers, "the hub serves")
     hub.gate(TOKEN)
     operator.stop()
-    operator.flags = ("--fetch-env", f"HF_ENDPOINT={hub.url}")
+    # The credentials of the operator's own Prometheus, which is the one that the manifest names.
+    shown = ("--prometheus-url", PROMETHEUS, "--prometheus-authentication", "ClusterTriggerAuthentication/prometheus")
+    operator.flags = ("--fetch-env", f"HF_ENDPOINT={hub.url}", *shown)
     operator.start()
     token = {"name": "hf", "key": "other"}
     return {
@@ -90,7 +94,7 @@ def test_every_optional_field_and_none_both_work(
     kubectl: Kubectl, operator: OperatorProcess, client: Client, source: Manifest, disk: Volume, kinds: str
 ) -> None:
     model = full(kubectl, disk, source)
-    assert fields(yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["spec"]) <= fields(model["spec"])
+    assert fields(SPEC) <= fields(model["spec"])
     kubectl.apply(secret("hf", other=TOKEN), secret("keys", team=KEY), model, bare())
     for name in ("m", "n"):
         wait_settled(kubectl, name, 200)
@@ -118,6 +122,9 @@ def assert_asked_for(kubectl: Kubectl) -> None:
     assert {"name": "m", "port": 80}.items() <= rule["backendRefs"][0].items()
     scaled = kubectl.get("scaledobject", "m-engine")["spec"]
     assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (1, 8)
+    [trigger] = scaled["triggers"]
+    assert trigger["authenticationRef"] == {"kind": "ClusterTriggerAuthentication", "name": "prometheus"}
+    assert trigger["metadata"]["authModes"] == "bearer"
     assert kubectl.get("service", "m")["metadata"]["annotations"]["example.com/owner"] == "search"
     engine = {"app.kubernetes.io/instance": "m", "app.kubernetes.io/component": "engine"}
     [pod] = kubectl.all("pods", engine)

@@ -90,6 +90,7 @@ def test_the_rendered_crd_is_the_crd_and_stays_when_the_chart_goes(helm: Helm) -
         ("operator.logLevel=loud", "logLevel"),
         ("operator.fetchEnv.HF_TOKEN=hf_secret", "fetchEnv"),
         ("operator.resyncSeconds=1", "resyncSeconds"),
+        ("operator.prometheusAuthentication.name=a", "prometheusUrl"),
         ("watchNamespaces={Search}", "watchNamespaces"),
         ("networkPolicy.apiServerPorts={0}", "apiServerPorts"),
         ("serviceMonitor.interval=often", "interval"),

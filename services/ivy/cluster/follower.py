@@ -1,4 +1,4 @@
-"""`Follower`: keeps a set of engines as the cluster has it. List, watch, list again; for ever.
+"""`Follower`: keeps a set of engines, or of gateways, as the cluster has it. List, watch, list again; for ever.
 
 A watch is a hint and no more: whatever ends it, and every few minutes without a reason, the whole list is read again,
 so that an event that was missed is never missed for long. What was known stays until there is better knowledge.
@@ -128,7 +128,7 @@ class Follower:
         """The API server said something: what it says is the set."""
         self._heard = time.monotonic()
         if self._complaint:
-            _log.info("the engines' addresses are read again")
+            _log.info("the addresses of %s are read again", self._metrics.whom)
             self._complaint = ""
         known = merged(self._slices.values())
         if known == self._known:
@@ -141,7 +141,8 @@ class Follower:
     def _complain(self, text: str) -> None:
         """Say a trouble once, not each time that it is met."""
         if text != self._complaint:
-            _log.warning("the engines' addresses cannot be read, %d known ones stay: %s", len(self._known or ()), text)
+            whom, known = self._metrics.whom, len(self._known or ())
+            _log.warning("the addresses of %s cannot be read, %d known ones stay: %s", whom, known, text)
         self._complaint = text
 
     def _pause_s(self) -> float:
