@@ -99,7 +99,7 @@ class Engine:
         card = _card(path, options, heads, model, name, device.name, kit.attention.name)
         framed, memory = None, _unplanned(device)
         if isinstance(device, GraphDevice) and room is not None:
-            memory = room.check_all(card, kit.attention)
+            memory = room.check_all(card, kit.attention, heads.by_kind.values())
             graphs = replace(options.graphs, most_tokens=max(options.graphs.most_tokens, card.max_input_tokens))
             framed = Framed(model, heads.by_kind, device, graphs, card, kit.attention)
         engine = cls(model, heads.by_kind, device, kit, card, framed, memory)

@@ -4,6 +4,7 @@ How long the longest input is shows only when the model is there: what is asked 
 """
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +19,17 @@ from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.layers.attention import Attention
 from tulip_rose.rose.models.model import Config
 from tulip_rose.rose.options import EngineOptions
-from tulip_rose.rose.plan.memory import AttentionNeeds, Memory, Needs, Shape, fit_memory, heads_of, plan_memory
+from tulip_rose.rose.plan.heads import Needy
+from tulip_rose.rose.plan.memory import (
+    WEIGHTS,
+    AttentionNeeds,
+    Memory,
+    Needs,
+    Shape,
+    fit_memory,
+    heads_of,
+    plan_memory,
+)
 from tulip_rose.rose.weights import Weights
 
 log = logging.getLogger(__name__)
@@ -62,7 +73,7 @@ class Room:
             least = replace(self.needs.buckets, most_tokens=1)
             fit_memory(replace(self.needs, buckets=least, graphs=1), free, 1)
 
-    def check_all(self, card: ModelCard, attention: Attention) -> Memory:
+    def check_all(self, card: ModelCard, attention: Attention, heads: Iterable[Needy]) -> Memory:
         """Ask whether there is room for everything, once the weights are loaded.
 
         Raises:
@@ -70,12 +81,12 @@ class Room:
         """
         buckets = replace(self.needs.buckets, most_tokens=max(self.needs.buckets.most_tokens, card.max_input_tokens))
         taken = attention.needs(self.kinds, buckets.sizes) if isinstance(attention, Takes) else AttentionNeeds()
-        needs = replace(self.needs, buckets=buckets, dimensions=card.dimensions, attention=taken)
+        needs = replace(self.needs, buckets=buckets, dimensions=card.dimensions, attention=taken, heads=tuple(heads))
         free = free_bytes(self.device)
         if free is None:
             plan = plan_memory(needs)
         else:
-            plan = fit_memory(needs, free + needs.weights_bytes, card.max_input_tokens)
+            plan = fit_memory(needs, free + plan_memory(needs).device[WEIGHTS], card.max_input_tokens)
         log.info("memory: %s", plan)
         return Memory(plan.parts, partial(used_bytes, self.device))
 

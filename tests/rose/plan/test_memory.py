@@ -1,17 +1,19 @@
 """The memory planner: its sums are right, what does not fit is refused with numbers, and what it advises fits."""
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.key import Buckets
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
 from tulip_rose.rose.plan.memory import (
     GRAPH_BYTES,
     MIB,
     RESERVE_BYTES,
+    STEPS,
     AttentionNeeds,
     Needs,
     Shape,
@@ -56,12 +58,13 @@ def test_the_parts_add_up() -> None:
     assert plan.device == {
         "weights": 1_191_586_816,
         # Of 16,384 rows three states in bfloat16 and two in float32; queries, keys and values twice and what was
-        # attended are 10,240 values, more than the 9,216 of gate, up and their product.
-        "activations": 16384 * ((3 * 1024 + 10240) * 2 + 2 * 1024 * 4),
+        # attended, twice, are 12,288 values, more than the 9,216 of gate, up and their product.
+        "activations": 16384 * ((3 * 1024 + 12288) * 2 + 2 * 1024 * 4),
         # Values begin at multiples of 16 bytes: 12 lie idle behind 2,049 offsets and bounds.
         "buffers": 3 * 16384 * 8 + (4 * 512 + 1) * 4 + 12 + 512 * (1024 * 4 + 1) + 16384 * 1024 * 2,
         "graphs": 64 * GRAPH_BYTES,
         "attention": 0,
+        "heads": 0,
         "reserve": RESERVE_BYTES,
     }
     assert plan.device_bytes == sum(plan.device.values())
@@ -71,7 +74,7 @@ def test_the_parts_add_up() -> None:
 
 def test_a_plan_says_its_numbers() -> None:
     assert str(plan_memory(NEEDS)) == (
-        "3.67 GiB of the device (weights 1.11 GiB, activations 0.53 GiB, buffers 0.03 GiB, graphs 1.00 GiB, "
+        "3.74 GiB of the device (weights 1.11 GiB, activations 0.59 GiB, buffers 0.03 GiB, graphs 1.00 GiB, "
         "reserve 1.00 GiB) and 0.01 GiB of pinned memory"
     )
 
@@ -82,11 +85,33 @@ def test_what_attention_takes_for_itself_is_part_of_the_plan_and_of_what_is_said
     assert more.device_bytes == plain.device_bytes + 144 * MIB
     assert more.parts == {**plain.parts, "attention": 144 * MIB, "plans": 520 * MIB}
     assert str(more) == (
-        "3.82 GiB of the device (weights 1.11 GiB, activations 0.53 GiB, buffers 0.03 GiB, graphs 1.00 GiB, "
+        "3.88 GiB of the device (weights 1.11 GiB, activations 0.59 GiB, buffers 0.03 GiB, graphs 1.00 GiB, "
         "attention 0.14 GiB, reserve 1.00 GiB) and 0.51 GiB of pinned memory"
     )
     with pytest.raises(LoadError, match=r"attention 0\.14 GiB"):
         fit_memory(replace(NEEDS, attention=AttentionNeeds(144 * MIB)), plain.device_bytes, 512)
+
+
+@dataclass(frozen=True)
+class Made:
+    """A head whose needs follow from the rows and the spans of a step."""
+
+    of_a_token: int
+    of_a_span: int
+    held: int = 0
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        return HeadNeeds(self.of_a_token * step.tokens, self.of_a_span * step.spans, self.held)
+
+
+def test_of_heads_the_largest_runs_at_a_time_and_the_results_and_weights_of_all_are_held() -> None:
+    plain = plan_memory(NEEDS)
+    more = plan_memory(replace(NEEDS, heads=(Made(100, 10, held=7), Made(300, 20, held=5))))
+    assert more.device == {**plain.device, "heads": 300 * 16384, "weights": plain.device["weights"] + 12}
+    assert (more.results, plain.results) == (STEPS * 30 * 512, 0)
+    assert more.parts["results"] == more.results
+    with pytest.raises(LoadError, match=r"heads 0\.00 GiB"):
+        fit_memory(replace(NEEDS, heads=(Made(1, 0),)), plain.device_bytes, 512)
 
 
 def test_what_fits_exactly_fits_and_one_byte_less_does_not() -> None:
@@ -94,7 +119,7 @@ def test_what_fits_exactly_fits_and_one_byte_less_does_not() -> None:
     assert fit_memory(NEEDS, size, 512) == plan_memory(NEEDS)
     with pytest.raises(
         LoadError,
-        match=r"takes 3\.67 GiB of the device \(weights 1\.11 GiB.*, the device has 3\.67 GiB for it: batches of at",
+        match=r"takes 3\.74 GiB of the device \(weights 1\.11 GiB.*, the device has 3\.74 GiB for it: batches of at",
     ):
         fit_memory(NEEDS, size - 1, 512)
 

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part, Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask, TorchAttention, choose
-from tulip_rose.rose.layers.head import Head, Made, made_of
+from tulip_rose.rose.layers.head import Head, Made, made_of, pooled_needs
 from tulip_rose.rose.layers.kit import TorchKit
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
 from tulip_rose.rose.pooling import pool
 from tulip_rose.rose.pooling_words import Poolings
 from tulip_rose.rose.rows.row_module import RowModule
@@ -69,6 +70,10 @@ class BoundsHead:
         spans = Part(part.form, bounds).spans
         rows = pool(states, spans, self._poolings, batch.positions)[which]
         return made_of(rows, self._modules, part.form)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`."""
+        return pooled_needs(step, self._poolings, self._modules)
 
 
 class FrameKit(TorchKit):

@@ -27,3 +27,8 @@ def given_bytes(key: Key, *, typed: bool = True) -> int:
 def out_bytes(slots: int, dimensions: int) -> int:
     """Of the widest rows of so many slots, which are float32, and of which of them are finite, which comes first."""
     return aligned(slots) + slots * dimensions * _VALUE_BYTES
+
+
+def grown(size: int) -> int:
+    """Of memory for results of at least one byte, whose lengths nobody knows before: the next power of two."""
+    return 1 << (size - 1).bit_length()

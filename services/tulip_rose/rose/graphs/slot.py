@@ -14,7 +14,7 @@ from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.graphs.arena import Frame, Out, Widths
 from tulip_rose.rose.graphs.device import GraphDevice
 from tulip_rose.rose.graphs.key import Buckets, Key
-from tulip_rose.rose.graphs.layout import given_bytes, out_bytes
+from tulip_rose.rose.graphs.layout import given_bytes, grown, out_bytes
 from tulip_rose.rose.graphs.padding import Fields, fill
 
 
@@ -101,5 +101,5 @@ class Slot:
         if number == len(self._results):
             self._results.append(torch.empty(0, dtype=torch.uint8))
         if self._results[number].shape[0] < size:
-            self._results[number] = self._device.empty(1 << (size - 1).bit_length(), torch.uint8, pinned=True)
+            self._results[number] = self._device.empty(grown(size), torch.uint8, pinned=True)
         return self._results[number][:size]

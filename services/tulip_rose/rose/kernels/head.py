@@ -5,8 +5,9 @@ from torch import Tensor
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.kernels.finish import finish_rows
 from tulip_rose.rose.kernels.pool import PICKED, pool_spans
-from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.layers.head import Made, pooled_needs
 from tulip_rose.rose.output import finite
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
 from tulip_rose.rose.pooling_words import Poolings
 from tulip_rose.rose.rows.row_module import RowModule
 
@@ -31,6 +32,10 @@ class TritonHead:
         for module in self._modules:
             rows = module(rows)
         return finish_rows(rows.contiguous(), part.form, good=good)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`."""
+        return pooled_needs(step, self._poolings, self._modules)
 
     def _known(self, rows: Tensor) -> Tensor | None:
         """Which rows are finite before the modules: a bounded activation can make something finite of one."""

@@ -1,9 +1,12 @@
 """`TokensHead`: the vector of each token alone."""
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.layers.head import Made, made_of
+from tulip_rose.rose.layers.head import Made, made_of, rows_needs
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
 from tulip_rose.rose.rows.row_module import RowModule
 
 
@@ -17,3 +20,8 @@ class TokensHead:
         """See `Head`."""
         tokens = part.bounds[:, 0].to(states.device, non_blocking=True)
         return made_of(states[tokens].float(), self._modules, part.form)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`; all tokens may be asked for."""
+        made = rows_needs(step.tokens, step.hidden, self._modules)
+        return replace(made, device=made.device + step.tokens * step.hidden * step.value_bytes)

@@ -9,6 +9,7 @@ from torch import Tensor
 from tulip_rose.rose import lazy
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.output import finish, finite
+from tulip_rose.rose.plan.heads import FLOAT32, HeadNeeds, StepSize, results_bytes, rows_bytes
 from tulip_rose.rose.pooling import pool
 from tulip_rose.rose.pooling_words import Poolings
 from tulip_rose.rose.rows.row_module import RowModule
@@ -51,6 +52,9 @@ class Head(Protocol):
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """Rows of states [T, H]; the part is one of the batch's."""
 
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """What it takes in steps that are no larger than this one."""
+
 
 class TorchHead:
     """Pools each span, takes the rows through modules and gives them the form that was asked. See `Head`."""
@@ -62,6 +66,25 @@ class TorchHead:
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
         return made_of(pool(states, part.spans, self._poolings, batch.positions), self._modules, part.form)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`."""
+        return pooled_needs(step, self._poolings, self._modules)
+
+
+def pooled_needs(step: StepSize, poolings: Poolings, modules: tuple[RowModule, ...]) -> HeadNeeds:
+    """Of a head that pools spans, whatever it pools them with, and takes the rows through modules."""
+    return rows_needs(step.spans, len(poolings) * step.hidden, modules)
+
+
+def rows_needs(rows: int, width: int, modules: tuple[RowModule, ...]) -> HeadNeeds:
+    """Of so many rows, float32 and of that width, that go through modules and get their form."""
+    widths = [width, *(module.out for module in modules)]
+    return HeadNeeds(
+        device=rows_bytes(rows, width, max(widths)),
+        results=results_bytes(rows * widths[-1] * FLOAT32, rows),
+        held=sum(module.held for module in modules),
+    )
 
 
 def made_of(rows: Tensor, modules: tuple[RowModule, ...], form: OutputForm) -> Made:

@@ -11,6 +11,7 @@ from tulip_rose.rose.layers.native import NativeNorm, wide
 from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.layers.places import Place
 from tulip_rose.rose.native.library import Form, Tables, Team, byref
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
 from tulip_rose.rose.pooling_words import Pooling, Poolings
 from tulip_rose.rose.rows.row_module import RowModule
 from tulip_rose.sequence import VectorType
@@ -71,3 +72,7 @@ class NativeHead:
             *(part.bounds.data_ptr(), rows, vectors.data_ptr(), finite.data_ptr()),
         )
         return Made(vectors, finite)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`."""
+        return self._other.needs(step)

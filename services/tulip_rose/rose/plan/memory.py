@@ -11,6 +11,7 @@ from typing import Any
 from tulip_rose.rose.errors import LoadError
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.graphs.layout import given_bytes, out_bytes
+from tulip_rose.rose.plan.heads import FLOAT32, Needy, StepSize, together
 
 MIB = 1024 * 1024
 GRAPH_BYTES = 16 * MIB
@@ -20,12 +21,12 @@ RESERVE_BYTES = 1024 * MIB
 STEPS = 3
 """Slots of the ring: two steps in flight, and one more."""
 
-DEVICE_PARTS = ("weights", "activations", "buffers", "graphs", "attention", "reserve")
-RING, PLANS = "ring", "plans"
-PINNED_PARTS = (RING, PLANS)
-"""Of the host: slots of steps, and what attention is planned into."""
+WEIGHTS = "weights"
+DEVICE_PARTS = (WEIGHTS, "activations", "buffers", "graphs", "attention", "heads", "reserve")
+RING, RESULTS, PLANS = "ring", "results", "plans"
+PINNED_PARTS = (RING, RESULTS, PLANS)
+"""Of the host: slots of steps, what heads make behind steps, and what attention is planned into."""
 
-_FLOAT32 = 4
 _NAMES = {
     "hidden": ("hidden_size", "dim", "n_embd"),
     "inner": ("intermediate_size", "hidden_dim", "n_inner"),
@@ -62,10 +63,11 @@ class Shape:
         """Activations of one row that are alive at once, at most.
 
         Beside the states, their sum and their norm: queries, keys and values before and after they are turned, with
-        what was attended; or gate, up and their product. Norms work in float32.
+        what was attended, which torch's attention copies into its place; or gate, up and their product. Norms work in
+        float32.
         """
-        attention = 2 * (self.queries + 2 * self.keys) + self.queries
-        return (3 * self.hidden + max(attention, 3 * self.inner)) * value_bytes + 2 * self.hidden * _FLOAT32
+        attention = 2 * (self.queries + 2 * self.keys) + 2 * self.queries
+        return (3 * self.hidden + max(attention, 3 * self.inner)) * value_bytes + 2 * self.hidden * FLOAT32
 
 
 def heads_of(config: Mapping[str, Any], where: str) -> tuple[int, int, int]:
@@ -102,6 +104,7 @@ class Needs:
     graphs: int
     """Held at once."""
     attention: AttentionNeeds = AttentionNeeds()
+    heads: tuple[Needy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,8 @@ class MemoryPlan:
 
     device: Mapping[str, int]
     ring: int
-    """Of the host, pinned; so is the next."""
+    """Of the host, pinned; so are the next ones."""
+    results: int = 0
     plans: int = 0
 
     @property
@@ -120,13 +124,13 @@ class MemoryPlan:
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {_shown(size)}" for name, size in self.device.items() if size)
-        pinned = _shown(self.ring + self.plans)
+        pinned = _shown(self.ring + self.results + self.plans)
         return f"{_shown(self.device_bytes)} of the device ({parts}) and {pinned} of pinned memory"
 
     @property
     def parts(self) -> Mapping[str, int]:
         """All of them."""
-        return {**self.device, RING: self.ring, PLANS: self.plans}
+        return {**self.device, RING: self.ring, RESULTS: self.results, PLANS: self.plans}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +150,20 @@ def plan_memory(needs: Needs) -> MemoryPlan:
     """What everything takes together."""
     rows, slots = needs.buckets.most_rows, needs.buckets.slots[-1]
     ids, out = given_bytes(Key(rows, slots)), out_bytes(slots, needs.dimensions)
+    step = StepSize(rows, slots, needs.shape.hidden, needs.value_bytes)
+    heads = together(head.needs(step) for head in needs.heads)
     states = rows * needs.shape.hidden * needs.value_bytes
     sizes = (
-        needs.weights_bytes,
+        needs.weights_bytes + heads.held,
         rows * needs.shape.row_bytes(needs.value_bytes),
         ids + out + states,
         needs.graphs * GRAPH_BYTES,
         needs.attention.device,
+        heads.device,
         RESERVE_BYTES,
     )
-    return MemoryPlan(dict(zip(DEVICE_PARTS, sizes, strict=True)), STEPS * (ids + out), needs.attention.pinned)
+    device = dict(zip(DEVICE_PARTS, sizes, strict=True))
+    return MemoryPlan(device, STEPS * (ids + out), STEPS * heads.results, needs.attention.pinned)
 
 
 def fit_memory(needs: Needs, free_bytes: int, longest: int) -> MemoryPlan:

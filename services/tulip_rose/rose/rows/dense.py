@@ -21,6 +21,12 @@ class Dense:
     residual: Tensor | bool = False
     """Whether the rows themselves are added in the end; or what they are multiplied with before, float32 [out, in]."""
 
+    @property
+    def held(self) -> int:
+        """See `RowModule`."""
+        tensors = (self.weight, self.bias, self.residual)
+        return sum(tensor.nbytes for tensor in tensors if isinstance(tensor, Tensor))
+
     def __call__(self, rows: Tensor) -> Tensor:
         """See `RowModule`."""
         made = self.activation(functional.linear(rows, self.weight, self.bias))

@@ -11,6 +11,7 @@ class LayerNorm:
         """Both float32 [out]."""
         self.out = weight.shape[0]
         self._weight, self._bias, self._epsilon = weight, bias, epsilon
+        self.held = weight.nbytes + (0 if bias is None else bias.nbytes)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """See `RowModule`."""

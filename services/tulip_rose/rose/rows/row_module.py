@@ -12,6 +12,10 @@ class RowModule(Protocol):
     def out(self) -> int:
         """Values of a row that it gives."""
 
+    @property
+    def held(self) -> int:
+        """Bytes of its weights."""
+
     def __call__(self, rows: Tensor) -> Tensor:
         """Map rows.
 

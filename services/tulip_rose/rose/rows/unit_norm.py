@@ -7,6 +7,8 @@ from torch.nn import functional
 class UnitNorm:
     """See `RowModule`. A row of zeros stays one."""
 
+    held = 0
+
     def __init__(self, size: int) -> None:
         self.out = size
 

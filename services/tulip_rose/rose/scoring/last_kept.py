@@ -1,11 +1,17 @@
 """`LastKeptHead`: rows of the last token of each span that is no padding. Decoders' classifiers read it so."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
-from tulip_rose.rose.layers.head import Made, made_of
+from tulip_rose.rose.layers.head import Made, made_of, rows_needs
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
 from tulip_rose.rose.rows.row_module import RowModule
+
+_OF_A_TOKEN = 40
+"""Bytes: places, those that are kept, and what was the last of them, all int64."""
 
 
 class LastKeptHead:
@@ -20,6 +26,11 @@ class LastKeptHead:
         bounds = part.bounds.to(states.device, non_blocking=True)
         rows = states[last_kept(batch.token_ids, bounds, self._padding)].float()
         return made_of(rows, self._modules, part.form)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`."""
+        made = rows_needs(step.spans, step.hidden, self._modules)
+        return replace(made, device=made.device + _OF_A_TOKEN * step.tokens)
 
 
 def last_kept(token_ids: Tensor, bounds: Tensor, padding: int) -> Tensor:

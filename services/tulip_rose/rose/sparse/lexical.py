@@ -15,9 +15,15 @@ from torch.nn import functional
 from tulip_rose.rose import lazy
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.layers.head import Made
+from tulip_rose.rose.plan.heads import FLOAT32, HeadNeeds, StepSize, results_bytes
 from tulip_rose.rose.sparse.terms import Terms
 
 Values = NDArray[Any]
+
+_WORDS = 2
+"""Of a token: its id and its weight."""
+_PASSED = 2
+"""Sets of them that are alive at once: what is made, and what it is made of."""
 
 
 class LexicalHead:
@@ -33,6 +39,13 @@ class LexicalHead:
         weights = functional.linear(states.float(), self._weight, self._bias)[:, 0].relu()
         tokens = torch.stack((batch.token_ids.int(), weights.view(torch.int32)))
         return Made(tokens, weights.isfinite(), partial(self._of_spans, part.bounds.numpy(), part.form.dimensions))
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`; tokens are weighed whether or not a span has them."""
+        tokens = _WORDS * step.tokens * FLOAT32
+        states = step.tokens * step.hidden * FLOAT32
+        held = self._weight.nbytes + self._bias.nbytes
+        return HeadNeeds(states + _PASSED * tokens, results_bytes(tokens, step.tokens), held)
 
     def _of_spans(self, bounds: NDArray[np.int32], most: int, tokens: lazy.Part) -> lazy.Part:
         """The terms of spans [R, 2], from the id and the weight of every token, int32 [2, T]."""

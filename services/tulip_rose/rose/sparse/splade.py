@@ -16,11 +16,16 @@ from torch.nn import functional
 from tulip_rose.rose.batch import Batch, Group, Part
 from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.output import finite
+from tulip_rose.rose.plan.heads import FLOAT32, HeadNeeds, StepSize, results_bytes
 from tulip_rose.rose.sparse.terms import pack_dense
 from tulip_rose.rose.sparse.vocabulary import VocabularyHead
 
 LOGITS = 2**23
 """Values of one piece: 32 MiB in float32."""
+_OF_A_LOGIT = 32
+"""Bytes that are alive at once, at most: five float32 values, and twelve bytes for the order of the largest."""
+_OF_A_STATE = 16
+"""As much: before and after a layer, its activation and its norm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,12 @@ class SpladeHead:
                 weights[begin:end] = largest(rows, part.form.dimensions)
                 begin = end
         return Made(weights, good, pack_dense)
+
+    def needs(self, step: StepSize) -> HeadNeeds:
+        """See `Head`; a piece may be of as many spans as it has tokens."""
+        tokens, rows = min(self._tokens, step.tokens), step.spans * self.terms * FLOAT32
+        piece = tokens * (_OF_A_LOGIT * self.terms + _OF_A_STATE * step.hidden)
+        return HeadNeeds(rows + step.spans + piece, results_bytes(rows, step.spans), self._vocabulary.held)
 
     def _pieces(self, group: Group) -> Iterator[Group]:
         """As many spans at a time as have their logits in one piece; at least one."""

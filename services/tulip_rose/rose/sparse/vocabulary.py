@@ -105,6 +105,8 @@ class VocabularyHead:
     norm: Norm
     table: Linear
     terms: int
+    held: int = 0
+    """Bytes of a table that the base model has too."""
 
     def __call__(self, states: Tensor) -> Tensor:
         """States [T, H] → logits [T, terms], both in the dtype of the model."""
@@ -138,4 +140,4 @@ class VocabularyHead:
         table = take(family.table if own else family.words, terms, size, keep=not own)
         bias = take(next((name for name in family.biases if weights.has(name)), family.biases[0]), terms)
         weights.forget(family.parts)
-        return cls(dense, norm, kit.linear(table, bias, Activation.NONE), terms)
+        return cls(dense, norm, kit.linear(table, bias, Activation.NONE), terms, 0 if own else table.nbytes)
