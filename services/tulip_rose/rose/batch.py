@@ -44,6 +44,9 @@ class Group:
 
 Lengths = Sequences[int] | NDArray[np.int64]
 
+Load = Callable[[Tensor], Tensor]
+"""From the host to where states are, by way of memory that is pinned: nobody waits for the copy."""
+
 Order = NDArray[np.int64] | None
 """Which of the caller's sequences lies in each slot; None where there is one alone."""
 
@@ -66,6 +69,8 @@ class Ragged:
     then no groups, `starts` lies where the step reads it, and `longest` is the longest that may come."""
     pads: int = 0
     """Rows of the longest sequence of pads that may come; it may have more than a model has positions."""
+    load: Load | None = None
+    """Makes what lies on the host lie beside the states, where that is elsewhere."""
 
     @classmethod
     def of(cls, lengths: Lengths, seen: Lengths = ()) -> "Ragged":
@@ -103,7 +108,14 @@ class Part:
 
     form: OutputForm
     bounds: Tensor
-    """int32 [R, 2], on the host: begin and end of each span, in order of slot."""
+    """int32 [R, 2]: begin and end of each span, in order of slot; on the host, but for a step over static buffers."""
+    load: Load | None = None
+    """As in `Ragged`."""
+
+    @cached_property
+    def placed(self) -> Tensor:
+        """The bounds, beside the states."""
+        return self.bounds if self.load is None else self.load(self.bounds)
 
     @cached_property
     def spans(self) -> tuple[Group, ...]:
@@ -128,11 +140,12 @@ class Batch:
     places: Places
     """Where each sequence, in the caller's order, finds the rows of each of its wants."""
 
-    def to(self, device: torch.device) -> "Batch":
-        """The same batch with its tensors on `device`."""
+    def to(self, device: torch.device, load: Load) -> "Batch":
+        """The same batch with its tensors on `device`, where `load` brings them; the rest when somebody asks for it."""
         if self.token_ids.device == device:
             return self
-        return self._with(lambda tensor: tensor.to(device, non_blocking=True))
+        parts = tuple(replace(part, load=load) for part in self.parts)
+        return replace(self._with(load), ragged=replace(self.ragged, load=load), parts=parts)
 
     def padded(self, rows: int) -> "Batch":
         """The same batch with that many token rows, at least as many as it has."""

@@ -84,6 +84,10 @@ class Cuda:
         """Put a copy on the current stream."""
         target.copy_(source, non_blocking=True)
 
+    def beside(self, source: Tensor) -> Tensor:
+        """Put a copy of pinned memory into new memory of the device on the current stream."""
+        return source.to(self.device, non_blocking=True)
+
     def run(self, work: Callable[[], T]) -> T:
         """Put what it asks of torch on the current stream."""
         return work()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import torch
+from torch import Tensor
 
 from tulip_rose.rose.errors import EngineDeadError, StepError
 from tulip_rose.rose.layers.head import Made, part_of
@@ -64,6 +65,9 @@ class Device(Protocol):
     def launch(self, work: Work, rows: int) -> Launched:
         """Begin a step over so many token rows, after those launched before."""
 
+    def load(self, tensor: Tensor) -> Tensor:
+        """Called by work: what lies on the host, where states are."""
+
     def close(self) -> None:
         """Give back what the device holds; steps under way are finished first."""
 
@@ -98,6 +102,10 @@ class CpuDevice:
             return CpuLaunched(tuple(map(part_of, made)), None, came)
         except BaseException as error:
             return CpuLaunched((), error, time.monotonic())
+
+    def load(self, tensor: Tensor) -> Tensor:
+        """See `Device`; it is there."""
+        return tensor
 
     def close(self) -> None:
         """See `Device`."""

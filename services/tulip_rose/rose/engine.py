@@ -156,7 +156,7 @@ class Engine:
     def _work(self, batch: Batch) -> list[Made]:
         if self._kit.rounds:
             batch = batch.padded(bucket_tokens(batch.ragged.tokens))
-        batch = batch.to(self._device.torch_device)
+        batch = batch.to(self._device.torch_device, self._device.load)
         states = self._model(batch)
         return [self._heads[part.form.kind](states, part, batch) for part in batch.parts]
 

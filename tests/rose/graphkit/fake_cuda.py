@@ -36,6 +36,7 @@ class FakeCuda(Cuda):
         """Whether polling a mark never finds it passed."""
         self._current = local()
         self._pools = 0
+        self._pinned: set[int] = set()
 
     def here(self) -> Here:
         return HERE
@@ -64,15 +65,24 @@ class FakeCuda(Cuda):
 
     def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         self._ask("pinned")
-        return poisoned(shape, dtype)
+        memory = poisoned(shape, dtype)
+        self._pinned.add(memory.untyped_storage().data_ptr())
+        return memory
 
     def copy(self, target: Tensor, source: Tensor) -> None:
         self._ask("copy")
+        assert self._is_pinned(target) or self._is_pinned(source), "a copy that would be waited for"
 
         def work() -> None:
             target.copy_(source)
 
         self.current.put(work)
+
+    def beside(self, source: Tensor) -> Tensor:
+        """Computed at once, as what torch is asked."""
+        self._ask("beside")
+        assert self._is_pinned(source), "a copy that would be waited for"
+        return source.clone()
 
     def run(self, work: Callable[[], T]) -> T:
         """What torch is asked is computed at once, behind what is on the stream: Python errors come at once too."""
@@ -104,6 +114,9 @@ class FakeCuda(Cuda):
         assert hasattr(self._current, "stream"), "on the stream that everybody shares"
         stream: Stream = self._current.stream
         return stream
+
+    def _is_pinned(self, tensor: Tensor) -> bool:
+        return tensor.untyped_storage().data_ptr() in self._pinned
 
     def _ask(self, what: str) -> None:
         self.asked[what] += 1

@@ -35,7 +35,8 @@ def batch_of(form: OutputForm, spans: list[Span]) -> Batch:
 
 def rows_of(head: Head, states: Tensor, form: OutputForm, spans: list[Span] = SPANS) -> Made:
     batch = batch_of(form, spans)
-    return head(states, batch.parts[0], batch.to(states.device))
+    placed = batch.to(states.device, lambda tensor: tensor.to(states.device))
+    return head(states, placed.parts[0], placed)
 
 
 def expected(states: Tensor, form: OutputForm, *poolings: Pooling) -> Made:
@@ -119,5 +120,6 @@ def test_the_mean_of_a_long_text_in_bfloat16_loses_nothing(kit: TritonKit, devic
     states = torch.full((4096, 16), 1.001, device=device).to(torch.bfloat16)
     states[0] = 3.0
     batch = Batch.pack([Sequence.whole(np.zeros(4096, np.int32), OutputForm(16, normalize=False))])
-    rows = kit.head((Pooling.MEAN,))(states, batch.parts[0], batch.to(device)).rows
+    placed = batch.to(device, lambda tensor: tensor.to(device))
+    rows = kit.head((Pooling.MEAN,))(states, placed.parts[0], placed).rows
     assert rows[0, 0].item() == pytest.approx(states[:, 0].double().mean().item(), abs=1e-6)

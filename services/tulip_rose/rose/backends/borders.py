@@ -22,10 +22,10 @@ class Borders:
 
     @classmethod
     def of(cls, ragged: Ragged, device: torch.device) -> "Borders":
-        """Copied to the device, where they are not there; the copy does not wait."""
-        seen = _seen(ragged)
-        on_device = None if seen is None else seen.to(device, non_blocking=True)
-        return cls(ragged.starts.to(device, non_blocking=True), on_device, limit(max(ragged.longest, ragged.pads)))
+        """Brought to the device, where they are not there."""
+        load, seen = ragged.load or (lambda tensor: tensor.to(device)), _seen(ragged)
+        on_device = None if seen is None else load(seen)
+        return cls(load(ragged.starts), on_device, limit(max(ragged.longest, ragged.pads)))
 
 
 def limit(longest: int) -> int:

@@ -124,6 +124,10 @@ class CpuGraphDevice(CpuDevice):
         """See `GraphDevice`; whoever computes is where the stream is."""
         target.copy_(source)
 
+    def beside(self, source: Tensor) -> Tensor:
+        """See `GraphDevice`; whoever computes is where the stream is."""
+        return source.clone()
+
     def prepare(self, work: Step) -> None:
         """See `GraphDevice`."""
         self._stream.put(work)

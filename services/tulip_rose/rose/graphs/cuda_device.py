@@ -41,6 +41,10 @@ class CudaGraphDevice(CudaDevice):
         """See `GraphDevice`."""
         self._cuda.copy(target, source)
 
+    def beside(self, source: Tensor) -> Tensor:
+        """See `GraphDevice`."""
+        return self._cuda.beside(source)
+
     def prepare(self, work: Step) -> None:
         """See `GraphDevice`."""
         self.enter()

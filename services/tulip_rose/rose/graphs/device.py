@@ -64,6 +64,9 @@ class GraphDevice(Device, Protocol):
     def unload(self, target: Tensor, source: Tensor) -> None:
         """Called by a step: copy its result to pinned memory, as it is when the stream gets there."""
 
+    def beside(self, source: Tensor) -> Tensor:
+        """Called by a step: a copy of pinned memory where states are; the source is read when the stream gets there."""
+
     def prepare(self, work: Step) -> None:
         """Put on the stream what the host does for the next step; it is never captured."""
 

@@ -8,7 +8,7 @@ run behind it, on the states that it leaves.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 
 import torch
@@ -288,10 +288,11 @@ class Framed:
         made: list[Made] = []
 
         def run() -> None:
-            unload = slot.results()
+            load, unload = slot.loads(), slot.results()
             for part in batch.parts:
                 head = self._heads[part.form.kind]
-                made.append(fetched(head(frame.states, part, frame.batch), unload))
+                rows = head(frame.states, replace(part, load=load), frame.batch)
+                made.append(fetched(rows, unload))
 
         self._device.run(run)
         return FramedLaunched(self._device.mark(), lambda: tuple(map(taken, made)))

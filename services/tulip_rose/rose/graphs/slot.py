@@ -4,17 +4,17 @@ Views cost about as much as all else that the host does for a step, so those of 
 """
 
 from collections.abc import Callable
-from itertools import count
 
 import torch
 from torch import Tensor
 
 from tulip_rose.rose import lazy
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.batch import Batch, Load, Part
 from tulip_rose.rose.graphs.arena import Frame, Out, Widths
 from tulip_rose.rose.graphs.device import GraphDevice
+from tulip_rose.rose.graphs.growing import Growing
 from tulip_rose.rose.graphs.key import Buckets, Key
-from tulip_rose.rose.graphs.layout import given_bytes, grown, out_bytes
+from tulip_rose.rose.graphs.layout import given_bytes, out_bytes
 from tulip_rose.rose.graphs.padding import Fields, fill
 
 
@@ -64,7 +64,8 @@ class Slot:
         self.given = device.empty(given_bytes(largest), torch.uint8, pinned=True)
         self.out = device.empty(out_bytes(largest.slots, widths.dimensions), torch.uint8, pinned=True)
         self.host = self.given.numpy()
-        self._device, self._results = device, list[Tensor]()
+        self._device = device
+        self._bounds, self._results = Growing(device), Growing(device)
         self._typed = widths.typed
         self._kept: dict[Key, Tray] = {}
 
@@ -82,24 +83,23 @@ class Slot:
         self._kept.pop(key, None)
 
     def results(self) -> Callable[[Tensor], Tensor]:
-        """What copies the results of one step here that heads behind it make, one after the other.
-
-        Each has memory of its own, by its number, that the next step finds there. It is taken when it is asked for the
-        first time, and again where more is needed, in sizes that are powers of two: of their lengths nobody knows.
-        """
-        numbers = count()
+        """What copies the results of one step here that heads behind it make, one after the other."""
+        places = self._results.places()
 
         def unload(result: Tensor) -> Tensor:
-            host = self._result(next(numbers), result.nbytes).view(result.dtype).view(result.shape)
+            host = next(places)(result)
             self._device.unload(host, result)
             return host
 
         return unload
 
-    def _result(self, number: int, size: int) -> Tensor:
-        """Uint8, of that many bytes."""
-        if number == len(self._results):
-            self._results.append(torch.empty(0, dtype=torch.uint8))
-        if self._results[number].shape[0] < size:
-            self._results[number] = self._device.empty(grown(size), torch.uint8, pinned=True)
-        return self._results[number][:size]
+    def loads(self) -> Load:
+        """What brings bounds of one step to the device that heads behind it read, one after the other."""
+        places = self._bounds.places()
+
+        def load(bounds: Tensor) -> Tensor:
+            host = next(places)(bounds)
+            host.copy_(bounds)
+            return self._device.beside(host)
+
+        return load

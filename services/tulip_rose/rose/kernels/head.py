@@ -1,5 +1,7 @@
 """`TritonHead`: dense rows of spans whose bounds are a tensor; one kernel where a row is the state of one token."""
 
+from dataclasses import replace
+
 from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
@@ -7,7 +9,7 @@ from tulip_rose.rose.kernels.finish import finish_rows
 from tulip_rose.rose.kernels.pool import PICKED, pool_spans
 from tulip_rose.rose.layers.head import Made, pooled_needs
 from tulip_rose.rose.output import finite
-from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize, bounds_bytes
 from tulip_rose.rose.pooling_words import Poolings
 from tulip_rose.rose.rows.row_module import RowModule
 
@@ -23,8 +25,7 @@ class TritonHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        # In a graph they lie there already.
-        bounds = part.bounds.to(states.device, non_blocking=True)
+        bounds = part.placed
         if self._pick is not None:
             return finish_rows(states, part.form, bounds=bounds, pick=self._pick)
         rows = pool_spans(states, bounds, self._poolings, batch.positions)
@@ -35,7 +36,8 @@ class TritonHead:
 
     def needs(self, step: StepSize) -> HeadNeeds:
         """See `Head`."""
-        return pooled_needs(step, self._poolings, self._modules)
+        made = pooled_needs(step, self._poolings, self._modules)
+        return replace(made, pinned=made.pinned + bounds_bytes(step.spans))
 
     def _known(self, rows: Tensor) -> Tensor | None:
         """Which rows are finite before the modules: a bounded activation can make something finite of one."""

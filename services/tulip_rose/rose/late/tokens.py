@@ -6,7 +6,7 @@ from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.layers.head import Made, made_of, rows_needs
-from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize, bounds_bytes
 from tulip_rose.rose.rows.row_module import RowModule
 
 
@@ -18,10 +18,10 @@ class TokensHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        tokens = part.bounds[:, 0].to(states.device, non_blocking=True)
-        return made_of(states[tokens].float(), self._modules, part.form)
+        return made_of(states[part.placed[:, 0]].float(), self._modules, part.form)
 
     def needs(self, step: StepSize) -> HeadNeeds:
         """See `Head`; all tokens may be asked for."""
         made = rows_needs(step.tokens, step.hidden, self._modules)
-        return replace(made, device=made.device + step.tokens * step.hidden * step.value_bytes)
+        states = step.tokens * step.hidden * step.value_bytes
+        return replace(made, device=made.device + states, pinned=made.pinned + bounds_bytes(step.tokens))

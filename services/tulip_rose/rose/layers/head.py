@@ -82,7 +82,7 @@ def rows_needs(rows: int, width: int, modules: tuple[RowModule, ...]) -> HeadNee
     widths = [width, *(module.out for module in modules)]
     return HeadNeeds(
         device=rows_bytes(rows, width, max(widths)),
-        results=results_bytes(rows * widths[-1] * FLOAT32, rows),
+        pinned=results_bytes(rows * widths[-1] * FLOAT32, rows),
         held=sum(module.held for module in modules),
     )
 

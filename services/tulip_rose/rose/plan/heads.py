@@ -7,6 +7,8 @@ from typing import Protocol
 from tulip_rose.rose.graphs.layout import grown
 
 FLOAT32 = 4
+_OF_BOUNDS = 8
+"""Two int32."""
 _PASSED = 3
 """Sets of rows beside those that come in: what goes into a module, what comes out, and what is made of that."""
 
@@ -31,8 +33,8 @@ class HeadNeeds:
 
     device: int = 0
     """Alive at once while it runs, at most; heads run one after the other."""
-    results: int = 0
-    """Of the host, pinned, for one step: rows of one form, and which are finite."""
+    pinned: int = 0
+    """Of the host, for one step: bounds that it reads, rows of one form, and which are finite."""
     held: int = 0
     """Weights that are not among those of the checkpoint, or lie there in another place too."""
 
@@ -45,11 +47,11 @@ class Needy(Protocol):
 
 
 def together(needs: Iterable[HeadNeeds]) -> HeadNeeds:
-    """Of heads that run one after the other, and whose results all leave in the same step."""
+    """Of heads that run one after the other, and exchange what they have with the host in the same step."""
     found = tuple(needs)
     return HeadNeeds(
         device=max((each.device for each in found), default=0),
-        results=sum(each.results for each in found),
+        pinned=sum(each.pinned for each in found),
         held=sum(each.held for each in found),
     )
 
@@ -57,6 +59,11 @@ def together(needs: Iterable[HeadNeeds]) -> HeadNeeds:
 def results_bytes(*sizes: int) -> int:
     """Of results of these sizes: their memory is taken in powers of two."""
     return sum(map(grown, sizes))
+
+
+def bounds_bytes(spans: int) -> int:
+    """Of the bounds of spans, on their way to the device."""
+    return grown(_OF_BOUNDS * spans)
 
 
 def rows_bytes(rows: int, entering: int, widest: int) -> int:

@@ -163,7 +163,7 @@ def plan_memory(needs: Needs) -> MemoryPlan:
         RESERVE_BYTES,
     )
     device = dict(zip(DEVICE_PARTS, sizes, strict=True))
-    return MemoryPlan(device, STEPS * (ids + out), STEPS * heads.results, needs.attention.pinned)
+    return MemoryPlan(device, STEPS * (ids + out), STEPS * heads.pinned, needs.attention.pinned)
 
 
 def fit_memory(needs: Needs, free_bytes: int, longest: int) -> MemoryPlan:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tulip_rose.rose.batch import Batch, Part
 from tulip_rose.rose.layers.head import Made, made_of, rows_needs
-from tulip_rose.rose.plan.heads import HeadNeeds, StepSize
+from tulip_rose.rose.plan.heads import HeadNeeds, StepSize, bounds_bytes
 from tulip_rose.rose.rows.row_module import RowModule
 
 _OF_A_TOKEN = 40
@@ -23,14 +23,14 @@ class LastKeptHead:
 
     def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
         """See `Head`."""
-        bounds = part.bounds.to(states.device, non_blocking=True)
-        rows = states[last_kept(batch.token_ids, bounds, self._padding)].float()
+        rows = states[last_kept(batch.token_ids, part.placed, self._padding)].float()
         return made_of(rows, self._modules, part.form)
 
     def needs(self, step: StepSize) -> HeadNeeds:
         """See `Head`."""
         made = rows_needs(step.spans, step.hidden, self._modules)
-        return replace(made, device=made.device + _OF_A_TOKEN * step.tokens)
+        device, pinned = made.device + _OF_A_TOKEN * step.tokens, made.pinned + bounds_bytes(step.spans)
+        return replace(made, device=device, pinned=pinned)
 
 
 def last_kept(token_ids: Tensor, bounds: Tensor, padding: int) -> Tensor:
