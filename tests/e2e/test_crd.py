@@ -100,6 +100,7 @@ def test_each_source_is_taken_alone(asking: Kubectl, source: Manifest) -> None:
         ),
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 64, "sequences": 3}], "must be one of sequenceSlots"),
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 64, "sequences": 128}], "each sequence has at least one token"),
+        ("spec.engine.cudaGraphs", {"sequenceSlots": [1]}, "sequenceSlots must have one of 2 or more"),
         ("spec.engine.cudaGraphs.mode", "off", "prewarm needs mode lazy"),
         ("spec.model.source", {"package": {"name": "a", "version": "1", "path": "../b"}}, "stay inside the package"),
         ("spec.model.source", {"package": {"name": "a", "version": "1", "path": "/etc"}}, "stay inside the package"),

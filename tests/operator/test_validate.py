@@ -105,6 +105,7 @@ def test_labels_and_what_pods_define_are_not_unknown(full: Body) -> None:
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 65, "sequences": 2}], "a multiple of tokenBucketMultiple"),
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 64, "sequences": 3}], "one of sequenceSlots"),
         ("spec.engine.cudaGraphs.prewarm", [{"tokens": 64, "sequences": 128}], "at least one token"),
+        ("spec.engine.cudaGraphs", {"sequenceSlots": [1]}, "sequenceSlots must have one of 2 or more"),
         ("spec.engine.cudaGraphs.mode", "off", "prewarm needs mode lazy"),
         ("spec.model.source", {"package": {"name": "a", "version": "1", "path": "a/../../b"}}, "stay inside"),
         ("spec.model.source", {"package": {"name": "a", "version": "1", "path": "/etc"}}, "stay inside"),

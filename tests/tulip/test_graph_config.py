@@ -52,6 +52,7 @@ def test_without_graphs_nothing_is_said_of_them(read: Read) -> None:
         (("--graph-slots", "2,x"), "--graph-slots: 'x' is not a whole number"),
         (("--graph-slots", "8,2"), r"--graph-slots: \(8, 2\) are not whole numbers above 0 that ascend"),
         (("--graph-slots", "0,2"), "--graph-slots: "),
+        (("--graph-slots", "1"), "--graph-slots: 1: one of 2 or more is needed, .*; 2 alone would do"),
         (("--graph-token-multiple", "0"), "--graph-token-multiple: 0 is not"),
         (("--graph-prewarm", "64"), "--graph-prewarm: '64' is not TOKENSxSLOTS"),
         (("--graph-prewarm", "64x-2"), "--graph-prewarm: '-2' is not a whole number"),

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from tulip_rose.rose.graphs.key import LEAST_TOP, NO_SLOT_FOR_PADS
 from tulip_rose.rose.options import GRAPH_MODES, ON_CAPTURE_FAILURE, GraphOptions
 from tulip_rose.tulip.errors import ConfigError
 
@@ -35,6 +36,8 @@ class GraphConfig:
             raise ConfigError(f"--graph-token-multiple: {self.token_multiple} is not a whole number above 0")
         if not self.slots or min(self.slots) < 1 or list(self.slots) != sorted(set(self.slots)):
             raise ConfigError(f"--graph-slots: {self.slots} are not whole numbers above 0 that ascend")
+        if self.slots[-1] < LEAST_TOP:
+            raise ConfigError(f"--graph-slots: {_shown(self.slots)}: {NO_SLOT_FOR_PADS}")
         if self.mode == "off" and self.prewarm:
             raise ConfigError("--graph-prewarm: there are no graphs with --graphs off; leave one of them out")
         if not (self.timeout_s > 0 and math.isfinite(self.timeout_s)):

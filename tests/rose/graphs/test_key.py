@@ -7,7 +7,7 @@ EDGES = [1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 1279, 1280, 1281, 16383
 buckets_of = st.builds(
     lambda multiple, slots, most: Buckets(multiple, tuple(sorted(slots)), most),
     st.integers(1, 128),
-    st.sets(st.integers(1, 600), min_size=1, max_size=5),
+    st.sets(st.integers(1, 600), min_size=1, max_size=5).filter(lambda slots: slots != {1}),
     st.integers(1, 20_000),
 )
 
@@ -58,6 +58,12 @@ def test_the_default_keys_are_tens_of_sizes_and_five_counts_of_slots() -> None:
 def test_slots_that_make_no_sense_are_refused(slots: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"do not ascend|above 0"):
         Buckets(slots=slots)
+
+
+def test_slots_that_no_text_and_its_pads_fit_in_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"slots \(1,\): one of 2 or more is needed"):
+        Buckets(slots=(1,))
+    assert Buckets(slots=(2,)).fit(1, 1) == (64, 2)
 
 
 @given(buckets_of)

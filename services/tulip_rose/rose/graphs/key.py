@@ -8,6 +8,9 @@ from itertools import pairwise
 
 from tulip_rose.sequence import OutputForm
 
+LEAST_TOP = 2
+"""Slots that the largest step has at least: a text whose tokens are no multiple needs one more for its pads."""
+NO_SLOT_FOR_PADS = "one of 2 or more is needed, since the pads of a batch own a slot; 2 alone would do"
 _FINE = 16
 """Up to so many multiples, steps of one multiple; beyond, of `_COARSE`: what padding adds stays a small share."""
 _COARSE = 4
@@ -52,12 +55,14 @@ class Buckets:
         """Check them.
 
         Raises:
-            ValueError: a number below 1, or slots that do not ascend.
+            ValueError: a number below 1, slots that do not ascend, or none that a text and its pads fit in.
         """
         if self.multiple < 1 or self.most_tokens < 1 or not self.slots or self.slots[0] < 1:
             raise ValueError(f"{self}: whole numbers above 0 were expected")
         if any(low >= high for low, high in pairwise(self.slots)):
             raise ValueError(f"slots {self.slots} do not ascend")
+        if self.slots[-1] < LEAST_TOP:
+            raise ValueError(f"slots {self.slots}: {NO_SLOT_FOR_PADS}")
 
     @property
     def most_rows(self) -> int:
