@@ -160,6 +160,7 @@ def test_a_broken_histogram_is_refused(found: str, expected: str, why: str) -> N
     [
         (("--graphs", "0"), "--graphs: 0 is not 1 to 128"),
         (("--graphs", "129"), "--graphs: 129 is not 1 to 128"),
+        (("--max-input-tokens", "0"), "--max-input-tokens: 0 is not a whole number above 0"),
         (("--coverage-percent", "0"), "--coverage-percent: 0 is not above 0"),
         (("--coverage-percent", "nan"), "--coverage-percent: nan is not"),
         (("--slot-rows", "-1"), "--slot-rows: -1 is not 0 to 1000"),
@@ -168,6 +169,13 @@ def test_a_broken_histogram_is_refused(found: str, expected: str, why: str) -> N
 def test_a_bad_flag_is_named(capsys: pytest.CaptureFixture[str], flags: tuple[str, str], why: str) -> None:
     assert main(["plan-buckets", "/nowhere", *flags]) == 2
     assert capsys.readouterr().err.startswith(f"tulip: {why}")
+
+
+def test_counts_of_texts_that_are_too_long_are_refused_by_file(
+    counted: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan-buckets", str(counted), "--max-input-tokens", "9"]) == 2
+    assert f"{counted}: 1 sequences of at most 9 tokens never have" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:

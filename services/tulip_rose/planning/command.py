@@ -6,6 +6,7 @@ from tulip_rose.planning.read import read_observed
 from tulip_rose.planning.show import shown
 from tulip_rose.rose.graphs.key import Buckets
 from tulip_rose.rose.plan.buckets import MOST_PREWARMED, Budget, judge, propose
+from tulip_rose.rose.plan.observed import ANY
 from tulip_rose.tulip.errors import ConfigError
 
 _DEFAULT = Budget()
@@ -35,6 +36,15 @@ def add_plan_buckets(parsers: "argparse._SubParsersAction[argparse.ArgumentParse
     )
     _add_number(
         parser,
+        "--max-input-tokens",
+        int,
+        ANY,
+        "Tokens of the longest input. Two histograms do not say which sizes go together, and an engine does not start "
+        "with a graph for sequences longer than any.",
+        "any length",
+    )
+    _add_number(
+        parser,
         "--slot-rows",
         float,
         _DEFAULT.slot_rows,
@@ -50,7 +60,7 @@ def plan_buckets(arguments: argparse.Namespace) -> str:
         ConfigError: names the flag or the file.
     """
     budget = _budget(arguments)
-    observed, estimate = read_observed(arguments.file)
+    observed, estimate = read_observed(arguments.file, arguments.max_input_tokens)
     plans = {"proposed": propose(observed, budget), "default": judge(observed, Buckets(), budget)}
     return shown(observed, estimate, budget, plans)
 
@@ -58,6 +68,8 @@ def plan_buckets(arguments: argparse.Namespace) -> str:
 def _budget(arguments: argparse.Namespace) -> Budget:
     if not 1 <= arguments.graphs <= MOST_PREWARMED:
         raise ConfigError(f"--graphs: {arguments.graphs} is not 1 to {MOST_PREWARMED}")
+    if arguments.max_input_tokens < 1:
+        raise ConfigError(f"--max-input-tokens: {arguments.max_input_tokens} is not a whole number above 0")
     if not 0 < arguments.coverage_percent <= 100:
         raise ConfigError(f"--coverage-percent: {arguments.coverage_percent:g} is not above 0 and at most 100")
     if not 0 <= arguments.slot_rows <= 1000:
@@ -66,6 +78,11 @@ def _budget(arguments: argparse.Namespace) -> Budget:
 
 
 def _add_number(
-    parser: argparse.ArgumentParser, flag: str, kind: type[int] | type[float], default: float, text: str
+    parser: argparse.ArgumentParser,
+    flag: str,
+    kind: type[int] | type[float],
+    default: float,
+    text: str,
+    named: str = "%(default)g",
 ) -> None:
-    parser.add_argument(flag, type=kind, default=default, metavar="N", help=f"{text} Default: %(default)g.")
+    parser.add_argument(flag, type=kind, default=default, metavar="N", help=f"{text} Default: {named}.")

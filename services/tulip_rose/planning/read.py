@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tulip_rose.rose.plan.observed import Histogram, Observed
+from tulip_rose.rose.plan.observed import ANY, Histogram, Observed
 from tulip_rose.tulip.errors import ConfigError
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -15,8 +15,12 @@ _TOKENS, _SEQUENCES = "trellis_engine_batch_tokens", "trellis_engine_batch_seque
 _FORM = '{"batches": [[SEQUENCES, TOKENS, COUNT], ...]}'
 
 
-def read_observed(name: str) -> tuple[Observed, bool]:
+def read_observed(name: str, longest: int) -> tuple[Observed, bool]:
     """What the file of that name says; `-` is standard input.
+
+    Args:
+        name: of the file.
+        longest: tokens of the longest input.
 
     Returns:
         The batches, and whether they are an estimate, made of two histograms.
@@ -27,12 +31,12 @@ def read_observed(name: str) -> tuple[Observed, bool]:
     text = _text(name)
     estimate = not text.lstrip().startswith("{")
     try:
-        return (of_metrics(text) if estimate else of_json(text)), estimate
+        return (of_metrics if estimate else of_json)(text, longest), estimate
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from error
 
 
-def of_json(text: str) -> Observed:
+def of_json(text: str, longest: int = ANY) -> Observed:
     """Counts of batches by sequences and tokens.
 
     Raises:
@@ -47,10 +51,10 @@ def of_json(text: str) -> Observed:
         if not isinstance(batch, list) or len(batch) != 3 or not all(type(number) is int for number in batch):
             raise ValueError(f"batches[{index}] is not [SEQUENCES, TOKENS, COUNT], three whole numbers")
         counts[batch[0], batch[1]] += batch[2]
-    return Observed.of(counts)
+    return Observed.of(counts, longest)
 
 
-def of_metrics(text: str) -> Observed:
+def of_metrics(text: str, longest: int = ANY) -> Observed:
     """The histograms of batches in Prometheus' text, those of several engines together.
 
     Raises:
@@ -64,7 +68,7 @@ def of_metrics(text: str) -> Observed:
     for name, found in above.items():
         if not found:
             raise ValueError(f"no {name}_bucket in it; expected an engine's /metrics, or {_FORM}")
-    return Observed.coupled(_buckets(above[_SEQUENCES]), _buckets(above[_TOKENS]))
+    return Observed.coupled(_buckets(above[_SEQUENCES]), _buckets(above[_TOKENS]), longest)
 
 
 def _buckets(above: dict[float, float]) -> Histogram:

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tulip_rose.rose.graphs.key import Buckets
+from tulip_rose.rose.graphs.prewarm import keys_of
+from tulip_rose.rose.plan.buckets import Budget, judge
 from tulip_rose.rose.plan.observed import Histogram, Observed
 
 EDGES = (1, 2, 4, 8, 16, 64)
@@ -73,3 +76,28 @@ def test_coupled_batches_of_more_tokens_have_more_sequences_as_a_rule_and_not_al
 def test_histograms_that_counted_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="no batch was seen"):
         Observed.coupled(Histogram((1,), (0,)), Histogram((1,), (5,)))
+
+
+def test_more_tokens_than_the_sequences_can_have_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 sequences of at most 512 tokens never have 1025"):
+        Observed.of({(2, 1025): 1}, 512)
+    assert Observed.of({(2, 1024): 1}, 512).tokens.tolist() == [1024]
+
+
+@settings(max_examples=20, deadline=None)
+@given(counts, counts, st.sampled_from([16, 512]))
+def test_graphs_of_two_histograms_are_of_batches_that_a_model_can_get(
+    sequences: list[int], tokens: list[int], longest: int
+) -> None:
+    histograms = Histogram(EDGES, tuple(sequences)), Histogram(EDGES, tuple(tokens))
+    seen = Observed.coupled(*histograms, longest)
+    assert (seen.tokens <= seen.sequences * longest).all()
+    plan = judge(seen, Buckets(slots=(2, 8, 512, 4096)), Budget())
+    # What an engine asks of the list before it starts.
+    keys_of([(graph.tokens, graph.slots) for graph in plan.prewarm], plan.buckets, longest, None)
+
+
+def test_without_a_longest_input_a_graph_may_be_one_that_an_engine_refuses() -> None:
+    plan = judge(Observed.coupled(Histogram((1,), (9,)), Histogram((4096,), (9,))), Buckets(), Budget())
+    with pytest.raises(ValueError, match="never have"):
+        keys_of([(graph.tokens, graph.slots) for graph in plan.prewarm], plan.buckets, 512, None)

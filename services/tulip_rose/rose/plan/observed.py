@@ -8,6 +8,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+ANY = 2**31
+"""Tokens of the longest sequence where nobody says how long one may be."""
 _POINTS, _BESIDE = 400, 21
 """Quantiles of tokens that are taken, and of sequences beside each."""
 _TOGETHER = 0.9
@@ -48,8 +50,8 @@ class Observed:
     """Above 0."""
 
     @classmethod
-    def of(cls, counts: Mapping[tuple[int, int], float]) -> "Observed":
-        """Counts by (sequences, tokens).
+    def of(cls, counts: Mapping[tuple[int, int], float], longest: int = ANY) -> "Observed":
+        """Counts by (sequences, tokens), of sequences of at most so many tokens.
 
         Raises:
             ValueError: nothing was seen, or a batch that cannot be.
@@ -60,14 +62,17 @@ class Observed:
         for (sequences, tokens), count in seen:
             if not 1 <= sequences <= tokens or not 0 < count < float("inf"):
                 raise ValueError(f"{count:g} batches of {sequences} sequences and {tokens} tokens cannot be")
+            if tokens > sequences * longest:
+                raise ValueError(f"{sequences} sequences of at most {longest} tokens never have {tokens}")
         kinds = np.array([kind for kind, _ in seen], dtype=np.int64)
         return cls(kinds[:, 0], kinds[:, 1], np.array([count for _, count in seen], dtype=np.float64))
 
     @classmethod
-    def coupled(cls, sequences: Histogram, tokens: Histogram) -> "Observed":
+    def coupled(cls, sequences: Histogram, tokens: Histogram, longest: int = ANY) -> "Observed":
         """An estimate from two histograms of the same batches, which do not say how they belong together.
 
-        Taken is that batches of more tokens have more sequences as a rule, and not always.
+        Taken is that batches of more tokens have more sequences as a rule, and not always; and never so few that one
+        would have more than `longest` tokens.
 
         Raises:
             ValueError: nothing was seen.
@@ -77,7 +82,7 @@ class Observed:
             raise ValueError("no batch was seen")
         ranks, beside = _ranks()
         rows = tokens.at(ranks)
-        kinds = np.stack([np.minimum(sequences.at(beside), rows), rows])
+        kinds = np.stack([sequences.at(beside).clip(-(-rows // longest), rows), rows])
         found, counts = np.unique(kinds, axis=1, return_counts=True)
         return cls(found[0], found[1], counts.astype(np.float64) * (total / ranks.size))
 
