@@ -36,6 +36,13 @@ def output(name: str) -> Seen:
     )
 
 
+def warm(name: str) -> Seen:
+    return Seen(
+        "test_outputs.test_after_warm_up_no_output_takes_memory_or_waits_for_anything_but_its_event",
+        {"name": name, "inside": False},
+    )
+
+
 @dataclass(frozen=True)
 class Break:
     """Words exchanged in a method, and the test that has to see it."""
@@ -102,7 +109,15 @@ BREAKS: dict[str, Break] = {
     ),
     "one slot for all steps": Break("graphs.ring:Ring.hold", (("self._next + 1", "self._next"),), SPARE),
     "one memory for all results of a step": Break(
-        "graphs.slot:Slot.results", (("next(numbers)", "0"),), output("three outputs")
+        "graphs.growing:Growing.places", (("self._place, number", "self._place, 0"),), output("three outputs")
+    ),
+    "bounds of spans that were another step's": Break(
+        "graphs.slot:Slot.loads", (("host.copy_(bounds)", "pass"),), output("vectors of tokens")
+    ),
+    "bounds of spans that are copied from where they lie": Break(
+        "graphs.slot:Slot.loads",
+        (("self._device.beside(host)", "self._device.beside(bounds)"),),
+        warm("vectors of tokens"),
     ),
     "results behind a step that are left in their slot": Break(
         "layers.head:taken",
@@ -110,12 +125,9 @@ BREAKS: dict[str, Break] = {
         output("vectors of tokens"),
     ),
     "results of a step that are taken anew": Break(
-        "graphs.slot:Slot._result",
-        (("if self._results[number].shape[0] < size:", "if True:"),),
-        Seen(
-            "test_outputs.test_after_warm_up_no_output_takes_memory_or_waits_for_anything_but_its_event",
-            {"name": "terms", "inside": False},
-        ),
+        "graphs.growing:Growing._place",
+        (("if self._held[number].shape[0] < like.nbytes:", "if True:"),),
+        warm("terms"),
     ),
     "the newest graph makes room": booked(EVICTED, "_make_room", ("held[0]", "held[-1]")),
     "a hit that does not count as one": booked(EVICTED, "_page", ("self._pages.move_to_end(key)", "pass")),
