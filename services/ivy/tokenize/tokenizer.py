@@ -12,6 +12,7 @@ from pathlib import Path
 import tokenizers
 
 from ivy.errors import ConfigError
+from ivy.tokenize.cuts import Cuts, cuts_of
 from ivy.tokenize.lower import lower_where_asked
 from ivy.tokenize.native.choice import Choice, choose
 from ivy.tokenize.pair import PairTemplate, pair_template_of
@@ -69,7 +70,7 @@ class Tokenizer:
         self._encoder = choice.encoder if choice else None
         self.fallback = choice.fallback if choice else None
         self.template = _template_of(inner)
-        self._window: Window | None = window_of(inner)
+        self._window: Window | Cuts | None = window_of(inner) or cuts_of(inner)
 
     @classmethod
     def load(cls, folder: Path, prefixes: Iterable[str] = ()) -> "Tokenizer":
