@@ -6,7 +6,7 @@ measured here: what engines take is in `bench.fleet.constants`, with its sources
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -21,7 +21,7 @@ from bench.fleet.fleet import Fleet, Played, latencies, percentile
 from bench.fleet.picture import Lines, draw
 from bench.fleet.scalers import Static
 from bench.fleet.scenario import SCENARIOS, Scenario, scenario
-from bench.fleet.strategy import MANY_WAITING, STRATEGIES, WAIT_S
+from bench.fleet.strategy import MANY_WAITING, STRATEGIES, WAIT_S, Strategy
 from bench.lengths import recorded
 from bench.record import RESULTS, surroundings, table, write
 
@@ -110,10 +110,10 @@ def _pages(options: argparse.Namespace, constants: Constants, curves: dict[int, 
             yield Page(name, story, engines, curves[engines], play(story, engines, curves[engines]))
 
 
-def play(story: Scenario, engines: int, curve: Curve) -> dict[str, Played]:
+def play(story: Scenario, engines: int, curve: Curve, strategies: Sequence[Strategy] = STRATEGIES) -> dict[str, Played]:
     """One scenario with each strategy, for a fleet whose peak needs so many engines."""
     runs = {}
-    for strategy in STRATEGIES:
+    for strategy in strategies:
         scaler, begin = strategy.begin(story, engines)
         runs[strategy.name] = Fleet(story, scaler, curve, begin).play()
     return runs

@@ -60,6 +60,7 @@ class Engine:
     batch: list[Sequence] = field(default_factory=list)
     busy_s: float = 0.0
     tokens: int = 0
+    steps: int = 0
 
 
 class Cell:
@@ -141,6 +142,7 @@ class Cell:
             seconds = self._constants.step_s(took.tokens)
             engine.busy_s += seconds
             engine.tokens += took.tokens
+            engine.steps += 1
             heappush(self._events, (now + seconds, number))
 
     def _finish(self, now: float, number: int) -> None:

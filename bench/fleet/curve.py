@@ -27,11 +27,13 @@ class Curve:
         latencies_s: one row a load, one column each of `PERCENTILES`.
         busy: part of the time in which an engine works.
         speed: tokens a second of busy time.
+        batch: mean tokens of a step.
     """
 
     latencies_s: NDArray[np.float64]
     busy: NDArray[np.float64]
     speed: NDArray[np.float64]
+    batch: NDArray[np.float64]
 
     def at(self, load: NDArray[np.float64]) -> NDArray[np.float64]:
         """Latencies at each of these loads: straight lines between those that were played."""
@@ -62,9 +64,10 @@ def curve(engines: int, constants: Constants, counts: dict[int, int], seed: int,
     return Curve(
         np.array([np.percentile(cell.latencies_s, PERCENTILES) for cell, _ in cells]),
         np.array([sum(each.busy_s for each in cell.engines) / len(cell.engines) / seconds for cell, seconds in cells]),
-        np.array([_speed(cell) for cell, _ in cells]),
+        np.array([_tokens(cell) / sum(each.busy_s for each in cell.engines) for cell, _ in cells]),
+        np.array([_tokens(cell) / sum(each.steps for each in cell.engines) for cell, _ in cells]),
     )
 
 
-def _speed(cell: Cell) -> float:
-    return sum(each.tokens for each in cell.engines) / sum(each.busy_s for each in cell.engines)
+def _tokens(cell: Cell) -> int:
+    return sum(each.tokens for each in cell.engines)

@@ -46,7 +46,7 @@ class Fleet:
         self._ready = engines
         self._starting: Counter[int] = Counter()
         """Engines by the second in which they begin to serve."""
-        self._waiting = self._taken = self._busy_s = 0.0
+        self._waiting = self._taken = self._busy_s = self._steps = 0.0
 
     def play(self) -> Played:
         """From the first second to the last."""
@@ -64,6 +64,8 @@ class Fleet:
         wait_s = (before + self._waiting) / 2 / able if able else 0.0
         use = load / able if able else 1.0
         self._busy_s += 1.0 if self._waiting else float(np.interp(use, LOADS, self._curve.busy))
+        batch = constants.batch_tokens if self._waiting else float(np.interp(use, LOADS, self._curve.batch))
+        self._steps += taken / batch
         if now and now % constants.scrape_s == 0:
             self._scrape(use)
         if now and now % constants.sync_s == 0:
@@ -80,7 +82,7 @@ class Fleet:
     def _scrape(self, use: float) -> None:
         speed = float(np.interp(use, LOADS, self._curve.speed))
         busy = self._busy_s / self._scenario.constants.scrape_s
-        self._scaler.scraped(Scrape(self._taken, self._waiting, speed, busy, self._ready))
+        self._scaler.scraped(Scrape(self._taken, self._steps, self._waiting, speed, busy, self._ready))
         self._busy_s = 0.0
 
     def _scale(self, now: int) -> None:

@@ -19,6 +19,7 @@ class Scrape:
 
     Attributes:
         taken: tokens that engines have taken from their queues since the beginning.
+        steps: that they have made since then.
         waiting: tokens in queues.
         speed: tokens a second of busy time, of one engine.
         busy: part of the time since the scrape before in which ready engines worked.
@@ -26,6 +27,7 @@ class Scrape:
     """
 
     taken: float
+    steps: float
     waiting: float
     speed: float
     busy: float
@@ -80,7 +82,7 @@ class ByNeed:
 
     def __init__(self, constants: Constants, targets: Targets) -> None:
         self._targets = targets
-        self._rate_s, self._scrape_s, self._queue = constants.rate_s, constants.scrape_s, constants.queue_tokens
+        self._scrape_s, self._queue, self._batch = constants.scrape_s, constants.queue_tokens, constants.batch_tokens
         self._scrapes: deque[Scrape] = deque(maxlen=constants.rate_s // constants.scrape_s + 1)
         self._speeds: deque[float] = deque(maxlen=constants.capacity_s // constants.scrape_s)
         self._behaviour = Behaviour(constants)
@@ -96,7 +98,10 @@ class ByNeed:
             return current
         first, last = self._scrapes[0], self._scrapes[-1]
         rate = (last.taken - first.taken) / ((len(self._scrapes) - 1) * self._scrape_s)
-        needed = need(Demand(last.waiting, rate, max(self._speeds), self._queue), self._targets)
+        steps = last.steps - first.steps
+        share = (last.taken - first.taken) / steps / self._batch if steps else None
+        demand = Demand(last.waiting, rate, max(self._speeds), self._queue, share, last.ready)
+        needed = need(demand, self._targets)
         return self._behaviour.follow(replicas(needed, current, self._targets), current)
 
 

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trellis_operator.scaling.formula import Targets
+from trellis_operator.scaling.formula import UNMEASURED_ACCELERATED, UNMEASURED_ON_CPU, Targets
 
 from bench.fleet.constants import Constants
 from bench.fleet.scalers import ByCpu, ByNeed, Scaler, Static
@@ -44,7 +44,14 @@ def _many_waiting(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
 
 
 def _by_need(scenario: Scenario, waiting: float | None, peak: int) -> tuple[Scaler, int]:
-    targets = _targets(scenario.constants, waiting, peak)
+    return _scaled(scenario, _targets(scenario.constants, waiting, peak))
+
+
+def _as_measured(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
+    return _scaled(scenario, replace(_targets(scenario.constants, None, peak), accelerated=False))
+
+
+def _scaled(scenario: Scenario, targets: Targets) -> tuple[Scaler, int]:
     return ByNeed(scenario.constants, targets), _needed(float(scenario.load[0]), scenario.constants)
 
 
@@ -54,7 +61,14 @@ def _by_cpu(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
 
 
 def _targets(constants: Constants, waiting: float | None, peak: int) -> Targets:
-    return Targets(waiting, constants.utilization, min_replicas=1, max_replicas=_ROOM * peak)
+    return Targets(
+        waiting,
+        constants.utilization,
+        min_replicas=1,
+        max_replicas=_ROOM * peak,
+        unmeasured_tokens=UNMEASURED_ACCELERATED if constants.accelerated else UNMEASURED_ON_CPU,
+        accelerated=constants.accelerated,
+    )
 
 
 def _for_peak(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
@@ -66,6 +80,11 @@ def _for_mean(scenario: Scenario, peak: int) -> tuple[Scaler, int]:
     return Static(engines), engines
 
 
+ON_ACCELERATORS = (
+    Strategy("formula, defaults", _by_default),
+    Strategy("formula, small batches measure", _as_measured),
+    Strategy("static, for the peak", _for_peak),
+)
 STRATEGIES = (
     Strategy("formula, defaults", _by_default),
     Strategy("formula, 200,000 tokens may wait", _many_waiting),

@@ -23,7 +23,8 @@ from bench.record import RESULTS
 
 COUNTS = {20: 3, 100: 2, 500: 1}
 ENGINE = Constants()
-FLAT = Curve(np.full((len(LOADS), PERCENTILES.size), 0.02), np.array(LOADS), np.full(len(LOADS), ENGINE.full_speed))
+SPEEDS, BATCHES = np.full(len(LOADS), ENGINE.full_speed), np.full(len(LOADS), 256.0)
+FLAT = Curve(np.full((len(LOADS), PERCENTILES.size), 0.02), np.array(LOADS), SPEEDS, BATCHES)
 SIZING = Path(__file__).parents[2] / "docs" / "sizing.md"
 
 
@@ -120,7 +121,7 @@ def test_the_formula_adds_engines_for_a_rate_and_takes_them_away_after_the_windo
 def test_the_formula_adds_engines_for_what_waits():
     scaler = ByNeed(ENGINE, Targets(10_000, ENGINE.utilization, 1, 100))
     for taken in (0.0, 1000.0):
-        scaler.scraped(Scrape(taken, 75_000, ENGINE.full_speed, 1.0, 5))
+        scaler.scraped(Scrape(taken, taken, 75_000, ENGINE.full_speed, 1.0, 5))
 
     assert scaler.wanted(5) == 8
 
@@ -132,7 +133,7 @@ def test_the_formula_adds_engines_for_what_waits():
 )
 def test_an_autoscaler_on_cpu_follows_the_rule_of_kubernetes(busy, ready, wanted):
     scaler = ByCpu(ENGINE, Targets(1.0, 0.7, 1, 100))
-    scaler.scraped(Scrape(0, 0, ENGINE.full_speed, busy, ready))
+    scaler.scraped(Scrape(0, 0, 0, ENGINE.full_speed, busy, ready))
 
     assert scaler.wanted(10) == wanted
 

@@ -1,5 +1,6 @@
 """What KEDA asks Prometheus gives the number of the formula: on made-up series, and on those of real programs."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,54 @@ BY_WORK: dict[str, tuple[Series, Demand]] = {
     ),
     "the rate tells": (gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0), Demand(5, 9000, 10_000, ROOM)),
 }
+
+
+ACCELERATED = replace(MEASURED, accelerated=True, unmeasured_tokens=70_000)
+MOST = 1000
+
+
+def batches(tokens: float, count: float, pod: str = "e-0") -> Series:
+    """So many tokens in so many batches, each step of the series."""
+    return (
+        of("engine_max_batch_tokens", pod, float(MOST))
+        | of("engine_batch_tokens_sum", pod, f"0+{tokens!r}x{_STEPS}")
+        | of("engine_batch_tokens_count", pod, f"0+{count!r}x{_STEPS}")
+    )
+
+
+BY_BATCHES: dict[str, tuple[Series, Demand]] = {
+    "small ones, and a rate for which one engine would be too few": (
+        gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0) | batches(90_000.0, 2000.0),
+        Demand(5, 9000, 10_000, ROOM, 0.045, 1),
+    ),
+    "small ones, and a rate for which one of two would do": (
+        gateway() | engine("e-0", 5.0, 30_000.0, 10_000.0) | engine("e-1", 5.0, 0.0, 10_000.0) | batches(3e4, 1e3),
+        Demand(10, 3000, 10_000, ROOM, 0.03, 2),
+    ),
+    "small ones, and more waits than was measured": (
+        gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0) | batches(90_000.0, 2000.0),
+        Demand(60_000, 9000, 10_000, ROOM, 0.045, 1),
+    ),
+    "they are not small": (
+        gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0) | batches(90_000.0, 500.0),
+        Demand(60_000, 9000, 10_000, ROOM, 0.18, 1),
+    ),
+    "there were none": (
+        gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0) | batches(0.0, 0.0),
+        Demand(60_000, 9000, 10_000, ROOM),
+    ),
+    "engines that do not tell of them": (
+        gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0),
+        Demand(60_000, 9000, 10_000, ROOM),
+    ),
+    "nothing was measured, and there is no engine": (gateway(3000.0), Demand(3000, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("name", BY_BATCHES)
+def test_the_query_gives_the_need_of_the_formula_for_accelerators(tmp_path: Path, name: str) -> None:
+    series, demand = BY_BATCHES[name]
+    judge(tmp_path, series, is_near(need(demand, ACCELERATED), ACCELERATED), 1)
 
 
 @pytest.mark.parametrize("name", BY_WORK)

@@ -107,7 +107,8 @@ def test_without_a_number_what_may_wait_goes_by_what_engines_were_measured_to_do
             scaled["spec"]["engine"]["accelerator"] = accelerator
         model = in_cluster(scaled)
         [found] = scalers(desired(model, keda, {}))
-        asked = Targets(None, 0.8, 0, 4, wait_s=7, unmeasured_tokens=unmeasured)
+        accelerated = accelerator is not None
+        asked = Targets(None, 0.8, 0, 4, wait_s=7, unmeasured_tokens=unmeasured, accelerated=accelerated)
         assert found["spec"]["triggers"][0]["metadata"]["query"] == need_query("search", model.name, asked, 60)
         # Who goes by waiting tokens alone knows no capacity.
         [plain] = scalers(desired(model, setting, {}))

@@ -1,6 +1,7 @@
 """How many engines the work in sight needs: cases that can be checked by hand, and laws that hold for all."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,28 @@ def test_where_no_number_is_given_as_much_may_wait_as_an_engine_does_in_some_sec
     demand: Demand, needed: float
 ) -> None:
     assert need(demand, CPU) == pytest.approx(needed)
+
+
+GPU = Targets(None, 0.5, 1, 8, wait_s=2, unmeasured_tokens=200_000, accelerated=True)
+
+
+@pytest.mark.parametrize(
+    ("demand", "needed"),
+    [
+        (Demand(0, 20_000, 20_000, 1e6, 0.01, 1), 1.0),  # small batches keep an engine busy, and are no reason for two
+        (Demand(0, 20_000, 20_000, 1e6, 0.01, 3), 2.0),  # nor for three that are there
+        (Demand(400_000, 20_000, 20_000, 1e6, 0.01, 1), 2.0),  # as much may wait as where nothing was measured
+        (Demand(400_000, 0, 400_000, 4e6, 0.01, 1), 0.5),  # or more, where more was measured
+        (Demand(400_000, 0, 20_000, 200_000, 0.01, 1), 4.0),  # and half of a queue at most
+        (Demand(400_000, 20_000, 20_000, 1e6, 0.2, 1), 10.0),  # batches that are not small tell what it does
+        (Demand(400_000, 20_000, 20_000, 1e6, None, 1), 10.0),
+        (Demand(0, 20_000, 20_000, 1e6, 0.01, 0), 2.0),
+    ],
+)
+def test_small_batches_of_an_accelerator_are_no_measure_of_it(demand: Demand, needed: float) -> None:
+    assert need(demand, GPU) == pytest.approx(needed)
+    on_a_cpu = need(demand, replace(GPU, accelerated=False))
+    assert on_a_cpu == need(replace(demand, batch_share=1.0), GPU) >= needed
 
 
 @given(st.floats(1, 1e6), st.integers(1, 1000))

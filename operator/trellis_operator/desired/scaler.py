@@ -55,6 +55,7 @@ def targets(model: EmbeddingModel, scaling: Autoscaling) -> Targets:
         max_replicas=scaling.max_replicas,
         wait_s=scaling.target_wait_s,
         unmeasured_tokens=unmeasured_tokens(model),
+        accelerated=model.engine.accelerated,
     )
 
 

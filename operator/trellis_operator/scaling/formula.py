@@ -16,6 +16,8 @@ QUEUE_SHARE = 0.5
 UNMEASURED_ON_CPU = 16_000
 """Tokens that may wait for an engine of which nothing was measured: what the one of docs/sizing.md does in 2 s."""
 UNMEASURED_ACCELERATED = 200_000
+SMALL_BATCH = 1 / 16
+"""Of what a batch may hold: on an accelerator smaller ones take nearly as long as this, and say little of its speed."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +29,16 @@ class Demand:
         tokens_per_second: that its engines take from their queues.
         capacity_tokens_per_second: of one engine while it is busy; 0 where none was measured.
         queue_tokens: that the queue of one engine has room for; 0 where none has said.
+        batch_share: mean tokens of a batch, as a part of what it may hold; None where none was made, or none has said.
+        engines: that serve.
     """
 
     waiting_tokens: float
     tokens_per_second: float
     capacity_tokens_per_second: float
     queue_tokens: float = 0.0
+    batch_share: float | None = None
+    engines: int = 0
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ class Targets:
         max_replicas: the most.
         wait_s: of work that may wait for an engine.
         unmeasured_tokens: that may wait for one of which nothing was measured.
+        accelerated: whether engines have accelerators, of which small batches do not tell what they can do.
     """
 
     waiting_tokens: float | None
@@ -54,6 +61,7 @@ class Targets:
     max_replicas: int
     wait_s: float = 2.0
     unmeasured_tokens: float = UNMEASURED_ON_CPU
+    accelerated: bool = False
 
 
 def need(demand: Demand, targets: Targets) -> float:
@@ -77,10 +85,22 @@ def _may_wait(demand: Demand, targets: Targets) -> float:
     if targets.waiting_tokens is not None:
         return targets.waiting_tokens
     does = demand.capacity_tokens_per_second * targets.wait_s or targets.unmeasured_tokens
+    if _unproved(demand, targets):
+        does = max(does, targets.unmeasured_tokens)
     return min(does, QUEUE_SHARE * demand.queue_tokens or math.inf)
 
 
 def _by_rate(demand: Demand, targets: Targets) -> float:
     if not demand.capacity_tokens_per_second:
         return 0.0
-    return demand.tokens_per_second / (demand.capacity_tokens_per_second * targets.utilization)
+    needed = demand.tokens_per_second / (demand.capacity_tokens_per_second * targets.utilization)
+    return min(needed, demand.engines) if _unproved(demand, targets) and demand.engines else needed
+
+
+def _unproved(demand: Demand, targets: Targets) -> bool:
+    """Whether batches are too small to have shown what an engine can do.
+
+    They grow before it is at its end: what comes while it works is the next batch. So until then no rate is a reason
+    for more engines than there are; that all of them are busy is none.
+    """
+    return targets.accelerated and demand.batch_share is not None and demand.batch_share < SMALL_BATCH

@@ -7,7 +7,7 @@ nobody scrapes must not look like what nobody uses.
 
 from collections.abc import Callable
 
-from trellis_operator.scaling.formula import QUEUE_SHARE, Targets
+from trellis_operator.scaling.formula import QUEUE_SHARE, SMALL_BATCH, Targets
 
 CAPACITY_WINDOW = "1h"
 """An engine that has little to do makes small batches, which are slow by the token: its best in this time counts.
@@ -34,25 +34,46 @@ def need_query(namespace: str, model: str, targets: Targets, window_s: int) -> s
     rate = f"sum(rate({series('trellis_engine_tokens_total')}[{window_s}s]))"
     best = f"max_over_time({series('trellis_engine_capacity_tokens_per_second')}[{CAPACITY_WINDOW}])"
     capacity = f"avg({best} > 0)"
-    parts = {
-        **_by_waiting(f"({held} + {queued})", capacity, series, targets),
-        "rate": f"{rate} / ({capacity} * {targets.utilization:.15g})",
-    }
-    # A label keeps them apart: of two series with equal labels `or` would drop one.
-    larger = " or ".join(f'label_replace({part}, "by", "{name}", "", "")' for name, part in parts.items())
+    unproved = _unproved(series, window_s) if targets.accelerated else ""
+    by_rate = f"{rate} / ({capacity} * {targets.utilization:.15g})"
+    if unproved:
+        there = f"count({series('trellis_engine_up')} == 1)"
+        by_rate = f"(min({_apart(rate=by_rate, engines=there)}) and {unproved} or {by_rate})"
+    waiting = _by_waiting(f"({held} + {queued})", capacity, series, targets, unproved)
+    larger = _apart(**waiting, rate=by_rate)
     # One that has just begun to serve may be scraped a moment later.
     used = f"min_over_time({series('trellis_gateway_endpoint_up')}[{window_s}s]) == 1"
     unseen = f"{used} unless on () {series('trellis_engine_up')}"
     return f"max({larger}) and on () {held} unless on () ({unseen})"
 
 
-def _by_waiting(waiting: str, capacity: str, series: Callable[[str], str], targets: Targets) -> dict[str, str]:
+def _apart(**parts: str) -> str:
+    """All of them as one vector. A label keeps them apart: of two series with equal labels `or` would drop one."""
+    return " or ".join(f'label_replace({part}, "by", "{name}", "", "")' for name, part in parts.items())
+
+
+def _unproved(series: Callable[[str], str], window_s: int) -> str:
+    """Something where batches are so small that they do not tell what an accelerator can do, else nothing."""
+    tokens, batches = (
+        f"sum(rate({series(f'trellis_engine_batch_tokens_{of}')}[{window_s}s]))" for of in ("sum", "count")
+    )
+    most = f"avg({series('trellis_engine_max_batch_tokens')} > 0)"
+    return f"({tokens} / {batches} / {most} < {SMALL_BATCH:.15g})"
+
+
+def _by_waiting(
+    waiting: str, capacity: str, series: Callable[[str], str], targets: Targets, unproved: str
+) -> dict[str, str]:
     """By a number; or by what an engine does, and what its queue has room for: the larger need is the smaller room."""
     if targets.waiting_tokens is not None:
         return {"waiting": f"{waiting} / {targets.waiting_tokens:.15g}"}
     measured = f"{waiting} / ({capacity} * {targets.wait_s:.15g})"
+    unmeasured = f"{waiting} / {targets.unmeasured_tokens:.15g}"
+    if unproved:
+        # The larger room is the smaller need.
+        measured = f"(min({_apart(measured=measured, unmeasured=unmeasured)}) and {unproved} or {measured})"
     room = f"avg({series('trellis_engine_max_queued_tokens')} > 0)"
     return {
-        "waiting": f"({measured} or {waiting} / {targets.unmeasured_tokens:.15g})",
+        "waiting": f"({measured} or {unmeasured})",
         "room": f"{waiting} / ({room} * {QUEUE_SHARE:.15g})",
     }
