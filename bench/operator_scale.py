@@ -8,25 +8,28 @@ import argparse
 import json
 import os
 import re
-import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.cluster import ROOT, TOOL, kubectl, named, tool, until
+from bench.cluster import TOOL, named, tool, until
+from bench.fake_cluster import (
+    NAMESPACE,
+    ask,
+    count,
+    kwok_command,
+    manifest,
+    manifests,
+    metrics,
+    operator_command,
+    prepare,
+    running,
+)
 from bench.record import surroundings, table, write
 
-NAMESPACE = "scale"
-FAKE_NODES = 10
 GOAL_S, GOAL_MB, GOAL_READS = 60.0, 200.0, 3
-_PORT = 19100
-_LEASES = "--node-lease-duration-seconds=40"
-"""kwok renews them; without, the nodes would be taken for dead."""
 _CALLS = re.compile(
     r'trellis_operator_api_call_seconds_count\{method="(\w+)",outcome="\w+",resource="([\w/]*)"\} ([\d.]+)'
 )
@@ -61,9 +64,9 @@ def main() -> None:
     around = surroundings(("kopf", "kubernetes", "aiohttp"))
     try:
         tool("up", "1")
-        _prepare()
-        with _running("kwok", _kwok()), _running("operator", _operator()) as operator:
-            until("the operator works", 60, lambda: _text() != "")
+        prepare()
+        with running("kwok", kwok_command()), running("operator", operator_command()) as operator:
+            until("the operator works", 60, lambda: metrics() != "")
             measured = _measure(models, operator)
     finally:
         tool("down")
@@ -78,11 +81,11 @@ def _measure(models: int, operator: "subprocess.Popen[bytes]") -> dict[str, Any]
     creating = subprocess.Popen(
         [TOOL, "run", "kubectl", "create", "-n", NAMESPACE, "-f", "-"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
     )
-    creating.communicate(json.dumps({"apiVersion": "v1", "kind": "List", "items": _manifests(models)}).encode())
+    creating.communicate(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests(models)}).encode())
     created_s = time.monotonic() - started
-    until("all are reconciled", 600, lambda: _count("Accepted") >= models + 1)
+    until("all are reconciled", 600, lambda: count("Accepted") >= models + 1)
     reconciled_s = time.monotonic() - started
-    until("all serve", 600, lambda: _count("Ready") >= models + 1)
+    until("all serve", 600, lambda: count("Ready") >= models + 1)
     ready_s = time.monotonic() - started
     _settle(operator)
     after = _counted(operator)
@@ -103,8 +106,8 @@ def _measure(models: int, operator: "subprocess.Popen[bytes]") -> dict[str, Any]
 
 
 def _one_alone(operator: "subprocess.Popen[bytes]") -> dict[str, float]:
-    _kubectl("create", "-f", "-", stdin=json.dumps(_manifest("first")))
-    until("the first serves", 120, lambda: _count("Ready") >= 1)
+    ask("create", "-f", "-", stdin=json.dumps(manifest("first")))
+    until("the first serves", 120, lambda: count("Ready") >= 1)
     _settle(operator)
     return _one_change(operator)
 
@@ -112,7 +115,7 @@ def _one_alone(operator: "subprocess.Popen[bytes]") -> dict[str, float]:
 def _one_change(operator: "subprocess.Popen[bytes]") -> dict[str, float]:
     """What a change of one model costs, until all is still again."""
     before, started = _counted(operator), time.monotonic()
-    _kubectl("patch", "em", "first", "--type=merge", "-p", json.dumps({"spec": {"gateway": _next_replicas()}}))
+    ask("patch", "em", "first", "--type=merge", "-p", json.dumps({"spec": {"gateway": _next_replicas()}}))
     generation = _generation()
     until("the change is seen", 60, lambda: _observed_generation() == generation)
     seconds = time.monotonic() - started
@@ -153,7 +156,7 @@ def _settle(operator: "subprocess.Popen[bytes]") -> None:
 
 
 def _counted(operator: "subprocess.Popen[bytes]") -> Counted:
-    text = _text()
+    text = metrics()
     calls = [(method, what, float(count)) for method, what, count in _CALLS.findall(text) if what != "leases"]
     status = Path(f"/proc/{operator.pid}/status").read_text()
     ticks = Path(f"/proc/{operator.pid}/stat").read_text().rpartition(")")[2].split()
@@ -166,95 +169,17 @@ def _counted(operator: "subprocess.Popen[bytes]") -> Counted:
     )
 
 
-def _count(condition: str) -> int:
-    path = f'{{range .items[*]}}{{.status.conditions[?(@.type=="{condition}")].status}} {{end}}'
-    return _kubectl("get", "em", "-o", f"jsonpath={path}").split().count("True")
-
-
 def _next_replicas() -> dict[str, int]:
-    now = int(_kubectl("get", "em", "first", "-o", "jsonpath={.spec.gateway.replicas}"))
+    now = int(ask("get", "em", "first", "-o", "jsonpath={.spec.gateway.replicas}"))
     return {"replicas": now % 2 + 1}
 
 
 def _generation() -> str:
-    return _kubectl("get", "em", "first", "-o", "jsonpath={.metadata.generation}")
+    return ask("get", "em", "first", "-o", "jsonpath={.metadata.generation}")
 
 
 def _observed_generation() -> str:
-    return _kubectl("get", "em", "first", "-o", "jsonpath={.status.observedGeneration}")
-
-
-def _manifest(name: str) -> dict[str, Any]:
-    package = {"name": "some-model", "version": "1.0", "path": "model"}
-    return {
-        "apiVersion": "trellis.dev/v1alpha1",
-        "kind": "EmbeddingModel",
-        "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"model": {"source": {"package": package}}},
-    }
-
-
-def _manifests(models: int) -> list[dict[str, Any]]:
-    return [_manifest(f"model-{number}") for number in range(models)]
-
-
-def _prepare() -> None:
-    """The CRD, fake nodes, and no real node that takes pods."""
-    _kubectl("apply", "--server-side", "-f", str(ROOT / "crds" / "embeddingmodel.yaml"))
-    _kubectl("wait", "--for=condition=Established", "crd/embeddingmodels.trellis.dev", "--timeout=30s")
-    _kubectl("create", "namespace", NAMESPACE)
-    _kubectl("cordon", "node0")
-    nodes = [_fake_node(number) for number in range(FAKE_NODES)]
-    _kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
-
-
-def _fake_node(number: int) -> dict[str, Any]:
-    amounts = {"cpu": "64", "memory": "256Gi", "pods": "250"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": f"fake-{number}", "labels": {"type": "kwok"}},
-        "status": {"capacity": amounts, "allocatable": amounts},
-    }
-
-
-def _kwok() -> list[str]:
-    kwok = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "trellis" / "cluster" / "bin" / "kwok"
-    stages, kubeconfig = Path(__file__).with_name("kwok.yaml"), tool("kubeconfig").strip()
-    return [
-        str(kwok),
-        "--manage-nodes-with-label-selector=type=kwok",
-        f"--config={stages}",
-        f"--kubeconfig={kubeconfig}",
-        _LEASES,
-    ]
-
-
-def _operator() -> list[str]:
-    listen = ("--listen-metrics", f"127.0.0.1:{_PORT}", "--listen-health", f"127.0.0.1:{_PORT + 1}")
-    return [sys.executable, "-m", "trellis_operator", "run", *listen, "--log-level", "warning"]
-
-
-@contextmanager
-def _running(name: str, command: list[str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process in the cluster's network; its output goes to the cluster's logs."""
-    log = Path(tool("kubeconfig").strip()).parent / "log" / f"{name}.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen([TOOL, "run", *command], stdout=output, stderr=output)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-
-def _text() -> str:
-    asked = [TOOL, "run", "curl", "-s", f"http://127.0.0.1:{_PORT}/metrics"]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout
-
-
-def _kubectl(*arguments: str, stdin: str | None = None) -> str:
-    return kubectl("-n", NAMESPACE, *arguments, stdin=stdin)
+    return ask("get", "em", "first", "-o", "jsonpath={.status.observedGeneration}")
 
 
 def _sections(measured: dict[str, Any]) -> list[tuple[str, str]]:

@@ -3,9 +3,11 @@
 from random import Random
 
 import pytest
+from monitorkit.changing import changing
+from roadkit.program import Programs
 
 from bench.flatness import Flatness, Sample
-from bench.soak import ROLES, request, soak
+from bench.soak import ROLES, WARM_SHARE, request, soak
 
 _SECONDS = 40.0
 _GROWTH_SHARE = 0.05
@@ -18,14 +20,20 @@ def line(start: float, per_second: float, noise: float = 0.0) -> list[Sample]:
 
 
 @pytest.mark.processes
-def test_memory_stays_flat_under_mixed_load() -> None:
-    soaked = soak(_SECONDS)
+def test_memory_stays_flat_under_mixed_load_and_that_of_an_operator_whose_model_changes_all_the_time(
+    programs: Programs,
+) -> None:
+    with changing(programs) as of_operator:
+        soaked = soak(_SECONDS)
     assert set(soaked.statuses) <= {0, 200, 400, 404, 422, 429}, soaked.statuses
     assert soaked.statuses[200] >= 50
     assert soaked.statuses[404]
     flatness = soaked.flatness(_GROWTH_SHARE)
     assert set(flatness) == set(ROLES)
     assert all(each.flat for each in flatness.values()), flatness
+    assert len(of_operator) >= _SECONDS
+    found = Flatness.of(of_operator, of_operator[-1].seconds * WARM_SHARE, _GROWTH_SHARE)
+    assert found.flat, found
 
 
 def test_what_grows_is_not_flat_and_what_shakes_is() -> None:
