@@ -102,11 +102,12 @@ def fetch(hub: HubServer) -> Callable[..., Run]:
         part: Part = Part.ALL,
         patience: Patience = HASTE,
         surroundings: Surroundings | None = None,
+        keep: frozenset[str] | None = None,
     ) -> Run:
         run.said.clear()  # type: ignore[attr-defined]
         progress = Progress(Lines(run.said.append))  # type: ignore[attr-defined]
         metrics = FetchMetrics(progress)
-        order = Order(source, target, part, patience)
+        order = Order(source, target, part, patience, keep)
         fetched = Fetch(order, surroundings or Surroundings(hub_endpoint=hub.url), progress, metrics).run()
         return Run(fetched, "\n".join(run.said), progress, metrics)  # type: ignore[attr-defined]
 

@@ -131,7 +131,7 @@ class Visitor:
     async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:
         setting = self.setting()
         waits = source_lacks(model, setting) is not None or not _is_downloaded(model, observed, secrets)
-        wanted = hold(desired(model, setting, secrets), observed, waits)
+        wanted = hold(desired(model, setting, secrets, observed.folders_read), observed, waits)
         return [await self._with_strategy(model, each, observed) for each in wanted]
 
     async def _with_strategy(self, model: EmbeddingModel, each: Object, observed: Observed) -> Object:

@@ -1,6 +1,6 @@
 """All objects of one model, as this operator would make them today, were nothing there yet."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from trellis_operator.desired import accounts, budgets, config_map, download, monitor, names, network, route, services
 from trellis_operator.desired.child import Object
@@ -14,15 +14,18 @@ from trellis_operator.spec import EmbeddingModel
 _ORDER = {kind.name: place for place, kind in enumerate(CHILDREN)}
 
 
-def desired(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> list[Object]:
+def desired(
+    model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str], read: Collection[str] = ()
+) -> list[Object]:
     """The objects, in the order in which they are to be applied.
 
     Args:
         model: what is asked for.
         setting: what the cluster and the operator's flags add.
         secrets: hashes of contents by name of the Secret; one that does not exist is absent.
+        read: folders of the model's volume that pods read now.
     """
-    return sorted(_objects(model, setting, secrets), key=lambda each: _ORDER[each["kind"]])
+    return sorted(_objects(model, setting, secrets, read), key=lambda each: _ORDER[each["kind"]])
 
 
 def secret_names(model: EmbeddingModel) -> list[str]:
@@ -31,7 +34,9 @@ def secret_names(model: EmbeddingModel) -> list[str]:
     return sorted(name for name in named if name)
 
 
-def _objects(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> Iterator[Object]:
+def _objects(
+    model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str], read: Collection[str]
+) -> Iterator[Object]:
     yield accounts.engine_account(model)
     yield accounts.gateway_account(model)
     yield accounts.gateway_role(model)
@@ -44,13 +49,15 @@ def _objects(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[st
     yield budgets.gateway_budget(model)
     yield engine(model, setting)
     yield gateway(model, setting, secrets)
-    yield from _when_asked(model, setting, secrets)
+    yield from _when_asked(model, setting, secrets, read)
 
 
-def _when_asked(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> Iterator[Object]:
+def _when_asked(
+    model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str], read: Collection[str]
+) -> Iterator[Object]:
     if model.cache is not None and names.is_downloaded(model):
         yield download.claim(model, model.cache)
-        yield download.download_job(model, setting, secrets)
+        yield download.download_job(model, setting, secrets, read)
     if model.engine.autoscaling is not None and not model.suspended:
         yield scaler(model, model.engine.autoscaling, setting)
     if _wants_monitor(model, setting):

@@ -4,12 +4,12 @@ The Job's name carries a hash of what it does and of the Secret it does it with:
 is another Job. Files are published under the source's own folder, so that pods of the old source keep theirs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from trellis_operator.desired import config_map, names
 from trellis_operator.desired.child import Object, child
 from trellis_operator.desired.fetch import fetch_container
-from trellis_operator.desired.model_volume import source_hash
+from trellis_operator.desired.model_volume import is_read_anew, source_folder
 from trellis_operator.desired.pod import pod_spec
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.kinds import CLAIM, JOB
@@ -32,8 +32,17 @@ def claim(model: EmbeddingModel, cache: Cache) -> Object:
     return child(CLAIM, model, names.model_claim(model), names.DOWNLOAD, spec=spec)
 
 
-def download_job(model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str]) -> Object:
-    """Fetches all of the model into its folder on the volume; done at once where it is there already."""
+def download_job(
+    model: EmbeddingModel, setting: ClusterSetting, secrets: Mapping[str, str], read: Collection[str] = ()
+) -> Object:
+    """Fetches all of the model into its folder on the volume; done at once where it is there already.
+
+    Args:
+        model: whose.
+        setting: what the cluster and the operator's flags add.
+        secrets: hashes of contents by name of the Secret.
+        read: folders of the volume that pods read now. Others, of earlier sources, are removed.
+    """
     labels = names.labels(model, names.DOWNLOAD)
     return child(
         JOB,
@@ -44,7 +53,7 @@ def download_job(model: EmbeddingModel, setting: ClusterSetting, secrets: Mappin
             "backoffLimit": _ATTEMPTS,
             "activeDeadlineSeconds": model.download.deadline_s,
             "podFailurePolicy": {"rules": [_give_up()]},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(model, setting)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(model, setting, read)},
         },
     )
 
@@ -53,6 +62,8 @@ def job_name(model: EmbeddingModel, secrets: Mapping[str, str]) -> str:
     """Another one for whatever could make a difference to the download."""
     secret = secret_name(model)
     said = [model.spec["model"]["source"], model.spec["cache"]["download"], model.restart]
+    if is_read_anew(model):
+        said.append(source_folder(model))  # an operator that knew one folder a source alone has not filled this one
     return f"{model.name}-model-{names.short_hash([*said, secrets.get(secret) if secret else None])}"
 
 
@@ -64,9 +75,10 @@ def secret_name(model: EmbeddingModel) -> str | None:
     return source.secret if isinstance(source, S3Source) else None
 
 
-def _pod(model: EmbeddingModel, setting: ClusterSetting) -> Object:
-    folder = f"{_ROOT}/{source_hash(model)}"
+def _pod(model: EmbeddingModel, setting: ClusterSetting, read: Collection[str]) -> Object:
+    folder = f"{_ROOT}/{source_folder(model)}"
     fetch = _measured(fetch_container(model, setting, folder, {"name": _VOLUME, "mountPath": _ROOT}))
+    fetch["command"] += ["--keep", *sorted(read)]
     volume = {"name": _VOLUME, "persistentVolumeClaim": {"claimName": names.model_claim(model)}}
     return pod_spec(
         names.engine(model),

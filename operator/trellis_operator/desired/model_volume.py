@@ -6,7 +6,7 @@ from typing import Any
 from trellis_operator.desired import fetch, names
 from trellis_operator.desired.pod import container
 from trellis_operator.desired.setting import ClusterSetting
-from trellis_operator.source import ImageSource, PvcSource, UnknownSource
+from trellis_operator.source import ImageSource, PvcSource, UnknownSource, can_change
 from trellis_operator.spec import EmbeddingModel
 
 Object = dict[str, Any]
@@ -39,15 +39,30 @@ def model_volume(model: EmbeddingModel, setting: ClusterSetting, part: str = "al
     if isinstance(source, PvcSource):
         return _claim(source.claim, source.path)
     if names.is_downloaded(model):
-        return _claim(names.model_claim(model), source_hash(model))
+        return _claim(names.model_claim(model), source_folder(model))
     if isinstance(source, ImageSource):
         return _image(source, setting)
     return _own_disk(fetch.fetch_container(model, setting, FOLDER, _root(), part))
 
 
-def source_hash(model: EmbeddingModel) -> str:
-    """The folder of a source in a volume that may hold those of several."""
-    return names.short_hash(model.spec["model"]["source"])
+def source_folder(model: EmbeddingModel) -> str:
+    """The folder of a source in a volume that may hold those of several.
+
+    A source that can change is read anew for each text of the restart annotation, beside what pods still read.
+    """
+    source = model.spec["model"]["source"]
+    return names.short_hash([source, model.restart] if is_read_anew(model) else source)
+
+
+def is_read_anew(model: EmbeddingModel) -> bool:
+    """Whether a person has asked for what a source that can change has now."""
+    return bool(model.restart) and can_change(model.model.source)
+
+
+def mounted_folder(pod: Object) -> str:
+    """The folder of the model's volume that a pod reads, by its spec; empty for all of it, and where it has none."""
+    mounts = (mount for each in pod.get("containers", []) for mount in each.get("volumeMounts", []))
+    return next((mount.get("subPath", "") for mount in mounts if mount["name"] == _VOLUME), "")
 
 
 def _claim(claim: str, path: str) -> ModelVolume:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trellis_operator.desired.model_volume import mounted_folder
 from trellis_operator.kinds import DEPLOYMENT, Kind
 from trellis_operator.plan.pod_view import PodView
 
@@ -18,6 +19,13 @@ class Observed:
 
     children: Mapping[Ref, Object] = field(default_factory=dict)
     pods: tuple[PodView, ...] = ()
+
+    @property
+    def folders_read(self) -> set[str]:
+        """Folders of the model's volume that pods read, those on their way out as well, or soon may."""
+        deployments = (child for (kind, _), child in self.children.items() if kind == DEPLOYMENT.name)
+        templates = (mounted_folder(each["spec"]["template"]["spec"]) for each in deployments)
+        return {*templates, *(pod.folder for pod in self.pods)} - {""}
 
     def get(self, kind: Kind, name: str) -> Object | None:
         """One child, if it is there."""

@@ -43,6 +43,7 @@ class FetchOptions:
         source: JSON file with `spec.model.source`.
         target: the folder to publish.
         part: how much of the model.
+        keep: names of folders beside it that stay, where all of them are of one model; None leaves them alone.
         patience: when to give up.
         metrics_listen: host and port for scrapes; None serves none.
         termination_log: gets the reason as JSON, where it exists.
@@ -51,6 +52,7 @@ class FetchOptions:
     source: Path
     target: Path
     part: Part
+    keep: frozenset[str] | None
     patience: Patience
     metrics_listen: tuple[str, int] | None
     termination_log: Path
@@ -59,7 +61,8 @@ class FetchOptions:
     def from_arguments(cls, said: argparse.Namespace) -> "FetchOptions":
         """Read parsed arguments."""
         patience = Patience(deadline_s=said.deadline_seconds, stall_s=said.stall_seconds)
-        return cls(said.source, said.to, said.part, patience, said.metrics_listen, said.termination_log)
+        keep = None if said.keep is None else frozenset(said.keep)
+        return cls(said.source, said.to, said.part, keep, patience, said.metrics_listen, said.termination_log)
 
 
 def run_fetch(options: FetchOptions) -> int:
@@ -84,7 +87,7 @@ def _fetch(options: FetchOptions, progress: Progress) -> Fetched:
     metrics = FetchMetrics(progress)
     if options.metrics_listen is not None:
         metrics.serve(*options.metrics_listen)
-    order = Order(read_source(options.source), options.target, options.part, options.patience)
+    order = Order(read_source(options.source), options.target, options.part, options.patience, options.keep)
     return Fetch(order, Surroundings.from_environment(), progress, metrics).run()
 
 
@@ -114,6 +117,14 @@ def add_fetch_command(commands: "argparse._SubParsersAction[argparse.ArgumentPar
         choices=list(Part),
         default=Part.ALL,
         help="all of the model, or all but its weights, for gateways (%(default)s)",
+    )
+    add(
+        "--keep",
+        type=_name,
+        nargs="*",
+        metavar="NAME",
+        help="all that lies beside DIR is of one model: what is the same is not fetched again, and what has none of "
+        "these names is removed; without it nothing there is touched",
     )
     add("--deadline-seconds", type=_seconds, default=3600.0, metavar="N", help="for all of it (%(default)g)")
     add(
@@ -146,6 +157,12 @@ def _seconds(text: str) -> float:
     if not 0 < seconds <= 604_800:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, at most a week")
     return seconds
+
+
+def _name(text: str) -> str:
+    if not text or Path(text).name != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the name of a folder beside DIR")
+    return text
 
 
 def _address(text: str) -> tuple[str, int]:

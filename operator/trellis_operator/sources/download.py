@@ -124,8 +124,7 @@ class Download:
             self._partial(file).rename(self._folder / file.path)
 
     def _partial(self, file: RemoteFile) -> Path:
-        path = self._folder / file.path
-        return path.with_name(path.name + _PARTIAL)
+        return partial_of(self._folder / file.path)
 
     def _is_whole(self, file: RemoteFile) -> bool:
         path = self._folder / file.path
@@ -133,6 +132,11 @@ class Download:
 
     def _present(self, file: RemoteFile) -> int:
         return file.size if self._is_whole(file) else min(file.size, _size(self._partial(file)))
+
+
+def partial_of(path: Path) -> Path:
+    """What a file is called until it is checked."""
+    return path.with_name(path.name + _PARTIAL)
 
 
 def _size(path: Path) -> int:

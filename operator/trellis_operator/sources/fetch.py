@@ -12,10 +12,11 @@ from typing import Any
 from trellis_operator.source import FetchedSource, HuggingFaceSource, PackageSource, S3Source
 from trellis_operator.sources import select
 from trellis_operator.sources.download import Download
-from trellis_operator.sources.failure import FetchError, Reason
+from trellis_operator.sources.failure import FetchError, Reason, disk_errors
 from trellis_operator.sources.hub import DEFAULT_ENDPOINT, Hub
 from trellis_operator.sources.listing import FileSource, Listing
 from trellis_operator.sources.metrics import FetchMetrics
+from trellis_operator.sources.neighbours import Neighbours
 from trellis_operator.sources.package import Package
 from trellis_operator.sources.patience import Deadline, Patience, Retries
 from trellis_operator.sources.progress import Progress, duration
@@ -70,12 +71,15 @@ class Order:
         target: the folder that is published; its parent must be writable.
         part: how much of the model.
         patience: when it is given up.
+        keep: names of the folders beside the target that stay, where all that is there is of one model; None leaves
+            whatever is there alone.
     """
 
     source: FetchedSource
     target: Path
     part: Part
     patience: Patience
+    keep: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ class Fetch:
         self._metrics = metrics
         self._deadline = Deadline(order.patience.deadline_s)
         self._staging = Staging(order.target)
+        around = None if order.keep is None else Neighbours(self._staging.target, order.keep, progress.say)
+        self._neighbours = around
         self._retries = Retries(order.patience, self._deadline, self._on_failure)
 
     def run(self) -> Fetched:
@@ -110,10 +116,13 @@ class Fetch:
             FetchError: it cannot be had; what arrived stays for the next run.
         """
         found = self._published()
-        if found is not None:
-            return found
-        with self._staging.locked(self._deadline, self._progress.say):
-            return self._published() or self._fetch()
+        if found is None:
+            with self._staging.locked(self._deadline, self._progress.say):
+                return self._published() or self._fetch()
+        if self._neighbours is not None:
+            with disk_errors(self._order.target.parent):
+                self._neighbours.clear()
+        return found
 
     def _fetch(self) -> Fetched:
         source = self._open_source()
@@ -126,11 +135,20 @@ class Fetch:
             f"{where}: {len(listing.files)} files{f' of {listing.revision}' if listing.revision else ''}"
         )
         incoming = self._staging.incoming(listing.fingerprint())
+        self._use_and_clear(incoming, listing)
         download = Download(source, incoming, self._retries, self._deadline, self._progress)
         self._staging.check_room(listing.total_bytes - download.present(listing))
         download.bring(listing)
         self._staging.publish(incoming, self._record(listing))
         return Fetched(listing.revision, listing.total_bytes)
+
+    def _use_and_clear(self, incoming: Path, listing: Listing) -> None:
+        """Make room before it is needed, and never of what is needed."""
+        if self._neighbours is None:
+            return
+        with disk_errors(incoming):
+            self._neighbours.lend(incoming, listing.fingerprint(), listing)
+            self._neighbours.clear()
 
     def _published(self) -> Fetched | None:
         """What the target holds, when that is what is ordered.

@@ -24,7 +24,8 @@ from trellis_operator.sources.progress import size
 RECORD = ".trellis-source"
 """The file in a published folder that says what it holds."""
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
+"""What a file system without locks answers."""
 _LOCK_EVERY_S = 0.5
 _SPARE_BYTES = 16 << 20
 """Of a disk: what a file system takes for itself beside the bytes of files."""
@@ -132,7 +133,7 @@ class Staging:
                 deadline.check()
                 time.sleep(_LOCK_EVERY_S)
             except OSError as error:
-                if error.errno not in _NO_LOCKS:
+                if error.errno not in NO_LOCKS:
                     raise
                 self._own = f"-{os.getpid()}-{os.urandom(4).hex()}"
                 return

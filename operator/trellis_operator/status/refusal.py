@@ -88,7 +88,7 @@ _WORDS = {
 _PATTERNS = {
     re.compile(r'User "[^"]*" cannot [a-z]+\b'): _RIGHTS,
     re.compile(r'^namespaces "[^"]+" not found'): _LEAVING,
-    re.compile(r'^\S+ "[^"]+" is invalid: '): ("Invalid", "a value of the manifest does not pass there: correct it"),
+    re.compile(r'\S+ "[^"]+" is invalid: '): ("Invalid", "a value of the manifest does not pass there: correct it"),
 }
 _CODES = {
     403: (
