@@ -1,128 +1,66 @@
-"""A real Prometheus that scrapes a cluster through the PodMonitors which the operator wrote, and what it tells on call.
+"""What a real Prometheus scrapes on a cluster, and what it tells who is on call when things really go wrong.
 
-Three models: `m` serves, `n` finds no room for its engine, and the download of `d` stalls. The chart's rules run in
-fast motion (`monitorkit.shortened`). Prometheus is a process in the cluster's network, as its DNS is, and no pod: what
-policies would let a pod of it read is judged from the policies, which this cluster takes and does not enforce.
+`e2ekit.watched` says who is watched. What policies would let a pod of Prometheus read is judged from the policies,
+which this cluster takes and does not enforce.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from e2ekit.alertmanager import Alertmanager, alertmanager
-from e2ekit.client import Client
+from e2ekit.api_server import bring_back, take_away
 from e2ekit.cluster import Cluster
-from e2ekit.discovery import discovering
-from e2ekit.hub import Hub, source
 from e2ekit.images import Images
-from e2ekit.kubectl import Kubectl, Manifest, RefusedError
-from e2ekit.models import ACCELERATOR, manifest, wait_settled
-from e2ekit.namespaces import make_namespace, remove_namespace
-from e2ekit.operator import OperatorProcess
-from e2ekit.optional_kinds import POD_MONITOR, optional_kinds
-from e2ekit.pod_monitor import jobs
 from e2ekit.policy import Peer, admits
-from e2ekit.prometheus import Prometheus, running
-from e2ekit.volumes import volume
+from e2ekit.troubles import make_trouble
 from e2ekit.waiting import until
+from e2ekit.watched import MODELS, Watched, watching
 from monitorkit.boards import choices, filled
-from monitorkit.proved import ON_A_CLUSTER, WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR
-from monitorkit.rules import fast_rules
+from monitorkit.proved import (
+    AT_FIRST,
+    FOLLOWS,
+    OF_FAULTS,
+    ON_A_CLUSTER,
+    WITHOUT_AN_API_SERVER,
+    WITHOUT_AN_OPERATOR,
+)
 
-from helm.monitoring.pages import DASHBOARDS
+from helm.monitoring.pages import DASHBOARDS, ROOT
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-FACTOR = 40
-KEY = "a-key-for-tests-only"
-SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"team": KEY}}
-# A model whose Secret must be read is a model that the operator cannot visit without the API server.
-GATEWAY = {"apiKeysSecretRef": {"name": "keys"}}
 PROMETHEUS = Peer("monitoring", {"app.kubernetes.io/name": "prometheus"})
 STRANGER = Peer("monitoring", {"app.kubernetes.io/name": "web"})
-_WEIGHTS = "/cdn/"
-_ALERT_S = 120.0
+_ALERT_S = 150.0
 
 
-@dataclass(frozen=True)
-class Watched:
-    """The models' namespace, and who watches."""
-
-    kubectl: Kubectl
-    client: Client
-    operator: OperatorProcess
-    prometheus: Prometheus
-    alertmanager: Alertmanager
-
-    def scraped(self) -> list[dict[str, str]]:
-        """Labels of every target that is up."""
-        return [each["metric"] for each in self.prometheus.query("up == 1")]
-
-    def fires(self, alert: str, model: str) -> bool:
-        """Whether Alertmanager has an alert of a model; of the operator where it is empty."""
-        found = [each["labels"] for each in self.alertmanager.alerts()]
-        return any(each["alertname"] == alert and each.get("embedding_model", "") == model for each in found)
+def named(*places: dict[str, set[str]]) -> list[tuple[str, str]]:
+    """Of whom, and the name of each alert."""
+    return sorted({(whom, alert) for place in places for whom, alerts in place.items() for alert in alerts})
 
 
 @pytest.fixture(scope="module")
 def watched(cluster: Cluster, images: Images, crd: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """All of it, once for the tests of this file."""
-    folder = tmp_path_factory.mktemp("watched")
-    kubectl = make_namespace(cluster, "watched")
-    operator = OperatorProcess(cluster, images, kubectl.namespace, folder / "operator.log")
-    with ExitStack() as stack:
-        stack.callback(remove_namespace, kubectl)
-        stack.enter_context(optional_kinds(kubectl, POD_MONITOR))
-        client = Client(kubectl, images.gateway)
-        hub = Hub(kubectl, client, images.operator)
-        operator.flags = ("--resync-seconds", "5", "--no-leader-election", "--fetch-env", f"HF_ENDPOINT={hub.url}")
-        stack.callback(operator.stop)
-        operator.start()
-        claim = stack.enter_context(volume(kubectl)).claim
-        kubectl.apply(SECRET, manifest("m", gateway=GATEWAY), _without_room())
-        until(hub.answers, "the hub serves")
-        hub.fail({"path": _WEIGHTS, "times": 1000, "after": 1_000_000, "stall_s": 300})
-        kubectl.apply(manifest("d", model=source(), gateway=GATEWAY, cache={"persistentVolumeClaim": claim}))
-        wait_settled(kubectl, "m")
-        until(lambda: hub.asked(_WEIGHTS), "the download is under way", 90)
-        until(lambda: _ask(client, kubectl.namespace) == 200, "the gateway is reached", 30)
-        manager = stack.enter_context(alertmanager(folder, cluster.enter))
-        pods = stack.enter_context(discovering(kubectl, folder))
-        config = _config(kubectl, pods, operator, manager, folder)
-        prometheus = stack.enter_context(running(folder, config, cluster.enter))
-        prometheus.wait_up(5)
-        yield Watched(kubectl, client, operator, prometheus, manager)
+    with watching(cluster, images, tmp_path_factory.mktemp("watched")) as watched:
+        yield watched
 
 
-def _without_room() -> Manifest:
-    limits = {ACCELERATOR: "1", "cpu": "1", "memory": "1Gi"}
-    return manifest("n", gateway=GATEWAY, engine={"resources": {"limits": limits}})
-
-
-def _config(
-    kubectl: Kubectl, pods: Path, operator: OperatorProcess, manager: Alertmanager, folder: Path
-) -> dict[str, Any]:
-    """What Prometheus is told: the PodMonitors' own words, and where the operator is, which here is a process."""
-    until(lambda: len(kubectl.all("podmonitors")) == 3, "each model has a PodMonitor")
-    labels = {"namespace": "trellis-system", "pod": "operator-0"}
-    static = [{"targets": [f"127.0.0.1:{operator.ports[1]}"], "labels": labels}]
-    return {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
-        "scrape_configs": [
-            *(job for monitor in kubectl.all("podmonitors") for job in jobs(monitor, pods)),
-            {"job_name": "operator", "static_configs": static},
-        ],
-        "rule_files": [str(fast_rules(folder, FACTOR))],
-        "alerting": {"alertmanagers": [manager.target]},
-    }
+@pytest.fixture(scope="module")
+def troubled(watched: Watched, cluster: Cluster, images: Images) -> Iterator[Watched]:
+    """All troubles at once; the API server is away as well, since the others have begun. Nothing was told before."""
+    if not cluster.own:
+        pytest.skip("gives engines other code and stops the API server: only on a cluster of our own")
+    assert watched.told.names() <= set(named(AT_FIRST)), "it fires while all is well"
+    make_trouble(watched, images)
+    take_away(cluster)
+    yield watched
+    bring_back(watched.kubectl)
 
 
 def test_every_pod_of_a_model_is_scraped_through_its_pod_monitor(watched: Watched) -> None:
     found = {(each.get("embedding_model", ""), each.get("container", "")) for each in watched.scraped()}
-    assert found == {("m", "engine"), ("m", "gateway"), ("n", "gateway"), ("d", "fetch"), ("", "")}
+    serving = {(model, container) for model in "mfh" for container in ("engine", "gateway")}
+    assert found == serving | {("n", "gateway"), ("d", "fetch"), ("", "")}
     pods = {pod["metadata"]["name"] for pod in watched.kubectl.all("pods", {"app.kubernetes.io/managed-by": "trellis"})}
     assert {each["pod"] for each in watched.scraped()} - {"operator-0"} <= pods
 
@@ -137,7 +75,7 @@ def test_every_panel_of_every_dashboard_has_data(watched: Watched) -> None:
     ]
 
     def without_data() -> list[str]:
-        assert _ask(watched.client, watched.kubectl.namespace) == 200
+        assert watched.ask() == 200
         some = watched.prometheus.are_some([expression for _, expression in asked])
         return [title for (title, _), found in zip(asked, some, strict=True) if not found]
 
@@ -150,7 +88,7 @@ def test_every_panel_of_every_dashboard_has_data(watched: Watched) -> None:
 def test_policies_let_prometheus_read_what_it_scrapes_and_nobody_else_read_engines(watched: Watched) -> None:
     policies = watched.kubectl.all("networkpolicies")
     pods = {pod["metadata"]["name"]: pod for pod in watched.kubectl.all("pods")}
-    assert {each["metadata"]["name"] for each in policies} == {"m-engine", "n-engine", "d-engine"}
+    assert {each["metadata"]["name"] for each in policies} == {f"{model}-engine" for model in MODELS}
     for target in watched.scraped():
         if target["pod"] in pods:
             pod, port = Peer.of(pods[target["pod"]]), int(target["instance"].rpartition(":")[2])
@@ -158,47 +96,32 @@ def test_policies_let_prometheus_read_what_it_scrapes_and_nobody_else_read_engin
             assert admits(policies, STRANGER, pod, port) is not (target["container"] == "engine"), target
 
 
-def test_real_faults_of_a_cluster_reach_alertmanager(watched: Watched, cluster: Cluster) -> None:
-    if not cluster.own:
-        pytest.skip("stops the API server: only on a cluster of our own")
-    [engine] = [each["pod"] for each in watched.scraped() if each.get("container") == "engine"]
-    for number in range(1, 4):
-        _end_once(watched, engine, number)
-    _wait(watched, ON_A_CLUSTER)
-    cluster.tool("stop", "kube-apiserver")
-    try:
-        _wait(watched, WITHOUT_AN_API_SERVER)
-        watched.operator.stop()
-        _wait(watched, WITHOUT_AN_OPERATOR)
-    finally:
-        cluster.tool("start", "kube-apiserver")
-        until(lambda: _answers(watched.kubectl), "the API server is back", 60)
+@pytest.mark.parametrize(("whom", "alert"), named(AT_FIRST, OF_FAULTS, WITHOUT_AN_API_SERVER))
+def test_a_real_fault_reaches_alertmanager(troubled: Watched, whom: str, alert: str) -> None:
+    until(lambda: (whom, alert) in troubled.told.names(), f"{alert} of {whom!r} is told", _ALERT_S)
 
 
-def _ask(client: Client, namespace: str) -> int:
-    """One request of a caller with a key; its status, 0 while the node's proxy does not know the gateway."""
-    url, body = f"http://m.{namespace}.svc/v1/embeddings", {"model": "m", "input": "hello"}
-    return client.request("POST", url, body, {"authorization": f"Bearer {KEY}"}).status
+def test_an_operator_that_is_away_is_told_and_all_is_over_when_it_and_the_api_server_are_back(
+    troubled: Watched,
+) -> None:
+    away = set(named(WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR))
+    troubled.operator.stop()
+    until(lambda: set(named(WITHOUT_AN_OPERATOR)) <= troubled.told.names(), "it is told", _ALERT_S)
+    bring_back(troubled.kubectl)
+    troubled.operator.start()
+    until(lambda: not away & troubled.told.now(), "nothing of it is told any more", _ALERT_S)
 
 
-def _end_once(watched: Watched, pod: str, number: int) -> None:
-    """End the process of a pod for the `number`th time, and wait until Prometheus has scraped the next one."""
-    end = "import os, signal; os.kill(1, signal.SIGTERM)"
-    watched.kubectl.run("exec", pod, "--", "python", "-c", end)
-    begun = f'changes(process_start_time_seconds{{pod="{pod}"}}[5m]) >= {number}'
-    until(lambda: watched.prometheus.query(begun), f"the engine began again, {number} times", 90)
+def test_nothing_else_is_told_than_what_is_wrong(troubled: Watched) -> None:
+    assert troubled.told.names() - set(named(*ON_A_CLUSTER, FOLLOWS)) == set()
 
 
-def _wait(watched: Watched, expected: Mapping[str, set[str]]) -> None:
-    """Until Alertmanager has every alert of every model."""
-    for model, alerts in expected.items():
-        for alert in alerts:
-            until(lambda alert=alert, model=model: watched.fires(alert, model), f"{alert} of {model!r}", _ALERT_S)
-
-
-def _answers(kubectl: Kubectl) -> bool:
-    try:
-        kubectl.run("get", "namespace", "default", timeout_s=10)
-    except RefusedError:
-        return False
-    return True
+def test_what_is_told_names_the_model_and_the_page_to_open(troubled: Watched) -> None:
+    for alert in troubled.told.alerts:
+        labels, said = alert["labels"], alert["annotations"]
+        assert labels["severity"] in {"page", "ticket"}
+        assert (ROOT / said["runbook"]).is_file()
+        of_a_pod_or_model = said["summary"].startswith(f"{troubled.kubectl.namespace}/")
+        assert of_a_pod_or_model is ("embedding_model" in labels)
+        assert "<no value>" not in str(said)
+        assert "NaN" not in said["summary"]

@@ -12,6 +12,8 @@ from e2ekit.server import Server, program, serving
 
 Alert = dict[str, Any]
 
+_CONFIG = {"route": {"receiver": "on-call"}, "receivers": [{"name": "on-call"}]}
+
 
 @dataclass(frozen=True)
 class Alertmanager:
@@ -31,17 +33,16 @@ class Alertmanager:
 
 
 @contextmanager
-def alertmanager(folder: Path, enter: Sequence[str] = (), webhook: str | None = None) -> Iterator[Alertmanager]:
-    """An Alertmanager, while inside; it passes each alert on by itself and at once.
+def alertmanager(folder: Path, enter: Sequence[str] = ()) -> Iterator[Alertmanager]:
+    """An Alertmanager, while inside; nobody is told by it, what it was sent waits to be read.
 
     Args:
         folder: gets its data and its log.
         enter: what precedes a command in its network, as `Cluster.enter`.
-        webhook: the address that is told of alerts; None: nobody is, they wait to be read.
     """
     [port] = free_ports(1)
     path = folder / "alertmanager.yml"
-    path.write_text(yaml.safe_dump(_config(webhook)), encoding="utf-8")
+    path.write_text(yaml.safe_dump(_CONFIG), encoding="utf-8")
     command = [
         program("prometheus-alertmanager", "prometheus-alertmanager"),
         f"--config.file={path}",
@@ -51,11 +52,3 @@ def alertmanager(folder: Path, enter: Sequence[str] = (), webhook: str | None = 
     ]
     with serving(command, f"http://127.0.0.1:{port}", folder / "alertmanager.log", enter) as server:
         yield Alertmanager(server)
-
-
-def _config(webhook: str | None) -> dict[str, Any]:
-    receiver: dict[str, Any] = {"name": "on-call"}
-    if webhook is not None:
-        receiver["webhook_configs"] = [{"url": webhook, "send_resolved": False}]
-    at_once = {"group_wait": "0s", "group_interval": "1s", "repeat_interval": "1h"}
-    return {"route": {"receiver": "on-call", "group_by": ["..."], **at_once}, "receivers": [receiver]}

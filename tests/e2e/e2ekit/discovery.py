@@ -6,13 +6,13 @@ asks: one target for each port of each container, with the same names of labels.
 
 import json
 import os
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from e2ekit.kubectl import Kubectl, Manifest, RefusedError
+from e2ekit.repeating import repeating
 from e2ekit.waiting import until
 
 META = "__meta_kubernetes"
@@ -50,23 +50,17 @@ def _labels(pod: Manifest, container: Manifest, port: Manifest) -> dict[str, str
 @contextmanager
 def discovering(kubectl: Kubectl, folder: Path) -> Iterator[Path]:
     """A file with the pods of a namespace, while inside; it stays as it is while the API server is away."""
-    path, over = folder / f"pods-{kubectl.namespace}.json", threading.Event()
+    path = folder / f"pods-{kubectl.namespace}.json"
 
     def look() -> None:
-        while not over.wait(_EVERY_S):
-            try:
-                found = groups(kubectl.all("pods"))
-            except RefusedError:
-                continue
-            unfinished = path.with_suffix(".new")
-            unfinished.write_text(json.dumps(found), encoding="utf-8")
-            os.replace(unfinished, path)
+        try:
+            found = groups(kubectl.all("pods"))
+        except RefusedError:
+            return
+        unfinished = path.with_suffix(".new")
+        unfinished.write_text(json.dumps(found), encoding="utf-8")
+        os.replace(unfinished, path)
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
+    with repeating(look, _EVERY_S):
         until(path.exists, "the pods are listed")
         yield path
-    finally:
-        over.set()
-        thread.join()

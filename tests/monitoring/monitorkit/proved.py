@@ -1,37 +1,48 @@
-"""Which alerts a real fault makes fire, and where: on processes of this machine, or on a cluster.
+"""Which alerts real faults on a cluster make fire. Each fault is made by `e2ekit.troubles`.
 
-Keys are values of the label `embedding_model`; each stands for a model that has one trouble. What has no name is the
-operator's.
+Keys are values of the label `embedding_model`; what has none is the operator's, and is told apart by `type`.
 """
 
-BY_PROCESSES = {
-    "bad": {
+AT_FIRST = {
+    "n": {"TrellisNoReadyEngine"},
+    "d": {"TrellisDownloadStalled"},
+}
+"""Of models that are in trouble from their beginning."""
+OF_FAULTS = {
+    "m": {"TrellisKeysRefused", "TrellisRestarts", "TrellisWarmupStuck", "TrellisNoReadyEngine"},
+    "f": {
         "TrellisBatchesFail",
+        "TrellisCapturesFail",
+        "TrellisDigestMismatch",
+        "TrellisEnginesEjected",
         "TrellisErrorsFast",
         "TrellisErrorsSlow",
         "TrellisLateSlow",
+        "TrellisMixedDigests",
         "TrellisNonFiniteRows",
         "TrellisSlowAnswers",
     },
-    "full": {"TrellisEngineStuck", "TrellisQueueGrowing", "TrellisRefusing"},
-    "keys": {"TrellisKeysRefused"},
-    "gone": {"TrellisNoReadyEngine", "TrellisRestarts"},
-    "uneven": {"TrellisCapturesFail", "TrellisDigestMismatch", "TrellisEnginesEjected", "TrellisMixedDigests"},
-    "cold": {"TrellisWarmupStuck"},
-    "": {"TrellisModelsBlocked"},
+    "h": {"TrellisEngineStuck", "TrellisQueueGrowing", "TrellisRefusing"},
+    "Accepted": {"TrellisModelsBlocked"},
 }
-"""What must come."""
-FOLLOWS = {
-    "full": {"TrellisErrorsFast", "TrellisErrorsSlow", "TrellisNoReadyEngine", "TrellisWarmupStuck"},
-    "uneven": {"TrellisLateSlow", "TrellisSlowAnswers"},
-}
-"""What may come besides: an engine that is stuck is not ready either, so its callers get 503; and when it has been so
-for longer than a warm-up may take, the alert about warm-ups takes over. On a machine that is short of time, answers of
-the one model that gives any are late."""
-
-ON_A_CLUSTER = {"m": {"TrellisRestarts"}, "d": {"TrellisDownloadStalled"}, "n": {"TrellisNoReadyEngine"}}
+"""Of models that served before."""
 WITHOUT_AN_API_SERVER = {"m": {"TrellisEnginesUnknown"}, "": {"TrellisOperatorFailing"}}
 WITHOUT_AN_OPERATOR = {"": {"TrellisOperatorAway"}}
-"""On a cluster, one after the other."""
 
-EVERYWHERE = (BY_PROCESSES, ON_A_CLUSTER, WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR)
+FOLLOWS = {
+    "f": {"TrellisEnginesUnknown"},
+    "h": {
+        "TrellisEnginesUnknown",
+        "TrellisErrorsFast",
+        "TrellisErrorsSlow",
+        "TrellisNoReadyEngine",
+        "TrellisWarmupStuck",
+    },
+    "n": {"TrellisEnginesUnknown"},
+    "SourceReady": {"TrellisModelsBlocked"},
+}
+"""What may come besides. An engine that is stuck is not ready either, so its callers get 503, and is ended for it; the
+next one does not get through its first step. Without an API server no gateway has news of engines. A download that
+stalls for an hour keeps its model from being ready."""
+
+ON_A_CLUSTER = (AT_FIRST, OF_FAULTS, WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR)

@@ -26,8 +26,6 @@ def taken(name):
 def held_step(self, batch):
     while there("hold"):
         time.sleep(0.01)
-    if taken("slow"):
-        time.sleep({slow_s})
     return step(self, batch)
 
 def faulty_work(self, batch):
@@ -42,16 +40,12 @@ engine.Engine.step, engine.Engine._work = held_step, faulty_work
 """
 
 
-SLOW_S = 1.2
-"""More than a small request may take."""
-
-
 class Faults:
     """Commands to one engine. `folder` is empty and its own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.code = _CODE.format(folder=str(folder), slow_s=SLOW_S)
+        self.code = _CODE.format(folder=str(folder))
 
     def hold(self) -> None:
         """From now on no step begins."""
@@ -68,10 +62,6 @@ class Faults:
     def spoil_next(self) -> None:
         """The next step gives rows that are not finite."""
         self._path("spoil").touch()
-
-    def slow_next(self) -> None:
-        """The next step begins `SLOW_S` seconds late."""
-        self._path("slow").touch()
 
     def _path(self, name: str) -> Path:
         return self._folder / name

@@ -1,0 +1,51 @@
+"""Callers that go on whatever they are answered. Runs in a pod, until that is deleted.
+
+    callers.py ORDER    JSON: {http: [{url, body, at_once}, …], of_old: [HOST:PORT, …]}
+
+Engines of `of_old` are asked for a model that they do not have, as a gateway with old settings does.
+"""
+
+import asyncio
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import aiohttp
+import grpc
+from trellis_wire.v1 import embedding_pb2 as pb
+from trellis_wire.v1 import embedding_pb2_grpc
+
+_PAUSE_S = 0.2
+_TIMEOUT = aiohttp.ClientTimeout(total=60)
+
+
+async def ask(session: aiohttp.ClientSession, caller: dict) -> None:
+    while True:
+        # Queues are full and engines die: a call that is not answered is what these callers are there for.
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+            async with session.post(f"{caller['url']}/v1/embeddings", json=caller["body"]) as response:
+                await response.read()
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def ask_for_another(address: str) -> None:
+    async with grpc.aio.insecure_channel(address) as channel:
+        stub = embedding_pb2_grpc.EmbeddingStub(channel)
+        while True:
+            with contextlib.suppress(grpc.RpcError):
+                await stub.Embed(pb.EmbedRequest(model_digest="of old"), timeout=10)
+            await asyncio.sleep(_PAUSE_S)
+
+
+async def main(order: dict) -> None:
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT) as session:
+        await asyncio.gather(
+            *(ask(session, caller) for caller in order["http"] for _ in range(caller["at_once"])),
+            *(ask_for_another(address) for address in order["of_old"]),
+        )
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))

@@ -1,0 +1,57 @@
+"""What goes wrong with the models of `watched`, side by side: `monitorkit.proved` says which alerts come of it."""
+
+import json
+
+from e2ekit.faulty import tell
+from e2ekit.images import Images
+from e2ekit.kubectl import Manifest
+from e2ekit.pods import script_pod
+from e2ekit.waiting import until
+from e2ekit.watched import Watched
+
+_CLS = json.dumps({"word_embedding_dimension": 384, "pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
+_GRPC_PORT = 50051
+_LONG = [101] * 100
+
+
+def make_trouble(watched: Watched, images: Images) -> None:
+    """All troubles that need the API server to begin."""
+    bad, losing = watched.engines("f")
+    [held], [ending] = watched.engines("h"), watched.engines("m")
+    tell(watched.kubectl, bad, "misbehave", "no-captures")
+    tell(watched.kubectl, losing, "misbehave", "lose")
+    tell(watched.kubectl, held, "hold")
+    _call(watched, images, of_old=bad)
+    watched.kubectl.patch("embeddingmodel", "n", {"spec": {"gateway": {"apiKeysSecretRef": {"name": "forgotten"}}}})
+    # Another engine of the same model is given other files.
+    watched.hub.publish({"1_Pooling/config.json": _CLS})
+    watched.kubectl.run("scale", "embeddingmodel/f", "--replicas=3")
+    _end_once(watched, ending, 1)
+    _end_once(watched, ending, 2)
+    tell(watched.kubectl, ending, "hold")
+    _end_once(watched, ending, 3)
+    contents = 'count(count by (contents) (trellis_engine_info{embedding_model="f"})) == 2'
+    until(lambda: watched.prometheus.query(contents), "the third engine serves", 120)
+
+
+def _call(watched: Watched, images: Images, of_old: str) -> None:
+    """Let callers ask: the faulty engines, more than the held one has room for, and without a key."""
+    address = watched.kubectl.get("pod", of_old)["status"]["podIP"]
+    namespace = watched.kubectl.namespace
+    http = [_caller(namespace, *each) for each in (("m", 1, "no key"), ("f", 8, "sun"), ("h", 10, [_LONG]))]
+    order = json.dumps({"http": http, "of_old": [f"{address}:{_GRPC_PORT}"]})
+    command = ["python", "/scripts/callers.py", "/scripts/order.json"]
+    watched.kubectl.apply(*script_pod("callers", images.gateway, command, {"order.json": order}))
+
+
+def _caller(namespace: str, model: str, at_once: int, given: object) -> Manifest:
+    url = f"http://{model}.{namespace}.svc"
+    return {"url": url, "body": {"model": model, "input": given}, "at_once": at_once}
+
+
+def _end_once(watched: Watched, pod: str, number: int) -> None:
+    """End the process of a pod for the `number`th time, and wait until Prometheus has scraped the next one."""
+    end = "import os, signal; os.kill(1, signal.SIGTERM)"
+    watched.kubectl.run("exec", pod, "--", "python", "-c", end)
+    begun = f'changes(process_start_time_seconds{{pod="{pod}"}}[5m]) >= {number}'
+    until(lambda: watched.prometheus.query(begun), f"the engine began again, {number} times", 90)
