@@ -10,7 +10,7 @@ from e2ekit.layered import layered
 
 _PACKAGE = "opt/project/tulip_rose"
 _FAULTS = Path(__file__).parent / "in_engine" / "faults.py"
-_SERVE = Path(__file__).resolve().parents[3] / "services" / "tulip_rose" / "tulip" / "serve.py"
+_ENGINE = Path(__file__).resolve().parents[3] / "services" / "tulip_rose" / "rose" / "engine.py"
 _BESIDE = b"\nimport tulip_rose.faults\n"
 
 
@@ -21,7 +21,7 @@ def with_faults(cluster: Cluster, images: Images) -> Images:
     """
     files = {
         f"{_PACKAGE}/faults.py": _FAULTS.read_bytes(),
-        f"{_PACKAGE}/tulip/serve.py": _SERVE.read_bytes() + _BESIDE,
+        f"{_PACKAGE}/rose/engine.py": _ENGINE.read_bytes() + _BESIDE,
     }
     return dataclasses.replace(images, engine=layered(cluster, images.engine, "faulty", files))
 

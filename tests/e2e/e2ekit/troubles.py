@@ -18,14 +18,14 @@ def make_trouble(watched: Watched, images: Images) -> None:
     """All troubles that need the API server to begin."""
     bad, losing = watched.engines("f")
     [held], [ending] = watched.engines("h"), watched.engines("m")
-    tell(watched.kubectl, bad, "misbehave", "no-captures")
-    tell(watched.kubectl, losing, "misbehave", "lose")
-    tell(watched.kubectl, held, "hold")
-    _call(watched, images, of_old=bad)
-    watched.kubectl.patch("embeddingmodel", "n", {"spec": {"gateway": {"apiKeysSecretRef": {"name": "forgotten"}}}})
-    # Another engine of the same model is given other files.
+    # What is told of latest begins first: one engine more of the same model is given other files.
     watched.hub.publish({"1_Pooling/config.json": _CLS})
     watched.kubectl.run("scale", "embeddingmodel/f", "--replicas=3")
+    watched.kubectl.patch("embeddingmodel", "n", {"spec": {"gateway": {"apiKeysSecretRef": {"name": "forgotten"}}}})
+    tell(watched.kubectl, held, "hold")
+    tell(watched.kubectl, bad, "misbehave", "no-captures")
+    tell(watched.kubectl, losing, "misbehave", "lose")
+    _call(watched, images, of_old=bad)
     _end_once(watched, ending, 1)
     _end_once(watched, ending, 2)
     tell(watched.kubectl, ending, "hold")
@@ -38,15 +38,19 @@ def _call(watched: Watched, images: Images, of_old: str) -> None:
     """Let callers ask: the faulty engines, more than the held one has room for, and without a key."""
     address = watched.kubectl.get("pod", of_old)["status"]["podIP"]
     namespace = watched.kubectl.namespace
-    http = [_caller(namespace, *each) for each in (("m", 1, "no key"), ("f", 8, "sun"), ("h", 10, [_LONG]))]
+    http = (
+        _caller(namespace, "m", "no key", at_once=1, pause_s=0.5),
+        _caller(namespace, "f", "sun", at_once=16, pause_s=0.1),
+        _caller(namespace, "h", [_LONG], at_once=10, pause_s=0.5),
+    )
     order = json.dumps({"http": http, "of_old": [f"{address}:{_GRPC_PORT}"]})
     command = ["python", "/scripts/callers.py", "/scripts/order.json"]
     watched.kubectl.apply(*script_pod("callers", images.gateway, command, {"order.json": order}))
 
 
-def _caller(namespace: str, model: str, at_once: int, given: object) -> Manifest:
-    url = f"http://{model}.{namespace}.svc"
-    return {"url": url, "body": {"model": model, "input": given}, "at_once": at_once}
+def _caller(namespace: str, model: str, given: object, at_once: int, pause_s: float) -> Manifest:
+    url, body = f"http://{model}.{namespace}.svc", {"model": model, "input": given}
+    return {"url": url, "body": body, "at_once": at_once, "pause_s": pause_s}
 
 
 def _end_once(watched: Watched, pod: str, number: int) -> None:

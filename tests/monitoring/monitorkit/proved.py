@@ -30,6 +30,7 @@ WITHOUT_AN_API_SERVER = {"m": {"TrellisEnginesUnknown"}, "": {"TrellisOperatorFa
 WITHOUT_AN_OPERATOR = {"": {"TrellisOperatorAway"}}
 
 FOLLOWS = {
+    "m": {"TrellisLateSlow", "TrellisSlowAnswers"},
     "f": {"TrellisEnginesUnknown"},
     "h": {
         "TrellisEnginesUnknown",
@@ -42,7 +43,7 @@ FOLLOWS = {
     "SourceReady": {"TrellisModelsBlocked"},
 }
 """What may come besides. An engine that is stuck is not ready either, so its callers get 503, and is ended for it; the
-next one does not get through its first step. Without an API server no gateway has news of engines. A download that
-stalls for an hour keeps its model from being ready."""
+next one does not get through its first step. Without an API server no gateway has news. A download that stalls for an
+hour keeps its model from being ready. A model that is well is late on a machine that is short of time."""
 
 ON_A_CLUSTER = (AT_FIRST, OF_FAULTS, WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR)

@@ -1,6 +1,6 @@
 """Callers that go on whatever they are answered. Runs in a pod, until that is deleted.
 
-    callers.py ORDER    JSON: {http: [{url, body, at_once}, …], of_old: [HOST:PORT, …]}
+    callers.py ORDER    JSON: {http: [{url, body, at_once, pause_s}, …], of_old: [HOST:PORT, …]}
 
 Engines of `of_old` are asked for a model that they do not have, as a gateway with old settings does.
 """
@@ -16,7 +16,7 @@ import grpc
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
 
-_PAUSE_S = 0.2
+_OLD_PAUSE_S = 0.5
 _TIMEOUT = aiohttp.ClientTimeout(total=60)
 
 
@@ -26,7 +26,7 @@ async def ask(session: aiohttp.ClientSession, caller: dict) -> None:
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
             async with session.post(f"{caller['url']}/v1/embeddings", json=caller["body"]) as response:
                 await response.read()
-        await asyncio.sleep(_PAUSE_S)
+        await asyncio.sleep(caller["pause_s"])
 
 
 async def ask_for_another(address: str) -> None:
@@ -35,7 +35,7 @@ async def ask_for_another(address: str) -> None:
         while True:
             with contextlib.suppress(grpc.RpcError):
                 await stub.Embed(pb.EmbedRequest(model_digest="of old"), timeout=10)
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(_OLD_PAUSE_S)
 
 
 async def main(order: dict) -> None:
