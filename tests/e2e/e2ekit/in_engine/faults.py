@@ -1,4 +1,5 @@
-"""What an engine does wrong for as long as a file of that name lies in its scratch. A part of its program in an image.
+"""What an engine does wrong for as long as a file of that name lies in its scratch. A part of its program in an image,
+imported when its engine is: what listens does so by then.
 
 hold          no step begins
 misbehave     of three steps one raises, one gives rows that are not finite, and one is late
@@ -13,18 +14,18 @@ import os
 import time
 from functools import partial
 
-import grpc
 import torch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
 from tulip_rose.rose.graphs.device import CaptureError
 from tulip_rose.rose.lazy import LazyTensor
+from tulip_rose.tulip.errors import NotServing
 from tulip_rose.tulip.servicer import EmbeddingServicer
 
 LATE_S = 1.2
 """More than a small request may take."""
 
-step, embed, capture = Engine.step, EmbeddingServicer.Embed, CpuGraphDevice.capture
+step, embed, capture = Engine.step, EmbeddingServicer._embed, CpuGraphDevice.capture
 
 
 def told(fault):
@@ -55,10 +56,10 @@ def faulty_step(engine, batch):
     return step(engine, batch)
 
 
-async def losing_embed(servicer, request, context):
+async def losing_embed(servicer, request, remaining_s, trace):
     if told("lose") and next(calls) % 4 < 3:
-        await context.abort(grpc.StatusCode.UNAVAILABLE, "lost")
-    return await embed(servicer, request, context)
+        raise NotServing("lost")
+    return await embed(servicer, request, remaining_s, trace)
 
 
 def refusing_capture(device, graph_step):
@@ -67,4 +68,4 @@ def refusing_capture(device, graph_step):
     return capture(device, graph_step)
 
 
-Engine.step, EmbeddingServicer.Embed, CpuGraphDevice.capture = faulty_step, losing_embed, refusing_capture
+Engine.step, EmbeddingServicer._embed, CpuGraphDevice.capture = faulty_step, losing_embed, refusing_capture
