@@ -31,7 +31,7 @@ def make_trouble(watched: Watched, images: Images) -> None:
     tell(watched.kubectl, ending, "hold")
     _end_once(watched, ending, 3)
     contents = 'count(count by (contents) (trellis_engine_info{embedding_model="f"})) == 2'
-    until(lambda: watched.prometheus.query(contents), "the third engine serves", 120)
+    until(lambda: watched.prometheus.query(contents), "the third engine serves", 150)
 
 
 def _call(watched: Watched, images: Images, of_old: str) -> None:
@@ -58,4 +58,4 @@ def _end_once(watched: Watched, pod: str, number: int) -> None:
     end = "import os, signal; os.kill(1, signal.SIGTERM)"
     watched.kubectl.run("exec", pod, "--", "python", "-c", end)
     begun = f'changes(process_start_time_seconds{{pod="{pod}"}}[5m]) >= {number}'
-    until(lambda: watched.prometheus.query(begun), f"the engine began again, {number} times", 90)
+    until(lambda: watched.prometheus.query(begun), f"the engine began again, {number} times", 150)
