@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from trellis_operator.local.options import LocalOptions
 from trellis_operator.local.ports import claim, free_ports
 from trellis_operator.local.programs import HOST, Setting, programs
 from trellis_operator.local.purpose import purpose_of
+from trellis_operator.local.scratch import scratch
 from trellis_operator.local.supervisor import Supervisor
 from trellis_operator.manifest import read_manifest
 from trellis_operator.source import FetchedSource
@@ -50,8 +50,8 @@ def run_local(options: LocalOptions) -> None:
     for line in notes(body):
         console.say(line)
     folder = source if isinstance(source, Path) else model_folder(source, options.cache, console.say)
-    with tempfile.TemporaryDirectory(prefix="trellis-") as scratch:
-        embedding_file = Path(scratch) / "embedding.json"
+    with scratch() as own:
+        embedding_file = own / "embedding.json"
         embedding_file.write_text(json.dumps(model.embedding), encoding="utf-8")
         setting = _setting(model, options, filled["spec"], folder, embedding_file, port)
         asyncio.run(_serve(setting, model, options, console))
