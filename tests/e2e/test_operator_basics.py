@@ -1,14 +1,18 @@
 """A manifest becomes a URL that answers, and then the operator is still."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from e2ekit.client import Client
+from e2ekit.cluster import Cluster
 from e2ekit.counts import calls, visits, writes
+from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl
 from e2ekit.models import KINDS, children, condition, manifest, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
+from e2ekit.shared import Shared, sharing
 from e2ekit.waiting import throughout, until
 
 pytestmark = pytest.mark.cluster
@@ -31,8 +35,17 @@ def test_the_example_becomes_a_url_that_answers(kubectl: Kubectl, operator: Oper
         assert word in told
 
 
-def test_all_conditions_are_there_at_once(kubectl: Kubectl, operator: OperatorProcess) -> None:
-    kubectl.apply(manifest())
+@pytest.fixture(scope="module")
+def shared(cluster: Cluster, images: Images, crd: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """One model for the tests of what becomes of one that is left alone, just applied, and looked at often."""
+    folder = tmp_path_factory.mktemp("operator")
+    with sharing(cluster, images, "basics", folder, "--resync-seconds", "5") as begun:
+        begun.kubectl.apply(manifest())
+        yield begun
+
+
+def test_all_conditions_are_there_at_once(shared: Shared) -> None:
+    kubectl = shared.kubectl
     status = until(lambda: kubectl.get("embeddingmodel", "m").get("status"), "there is a status")
     assert {each["type"] for each in status["conditions"]} == {
         *("Ready", "Accepted", "SourceReady", "EngineAvailable", "GraphsWarmed", "GatewayAvailable"),
@@ -41,13 +54,8 @@ def test_all_conditions_are_there_at_once(kubectl: Kubectl, operator: OperatorPr
     assert status["observedGeneration"] == 1
 
 
-def test_a_model_that_is_as_it_should_be_costs_no_write_and_no_read(
-    kubectl: Kubectl, operator: OperatorProcess
-) -> None:
-    operator.stop()
-    operator.flags = ("--resync-seconds", "5")
-    operator.start()
-    kubectl.apply(manifest())
+def test_a_model_that_is_as_it_should_be_costs_no_write_and_no_read(shared: Shared) -> None:
+    kubectl, operator = shared.kubectl, shared.operator
     wait_settled(kubectl, "m")
     until(lambda: visits(operator).get("converged", 0), "a visit found nothing to do")
     before, visited = calls(operator), visits(operator)["converged"]
@@ -59,8 +67,8 @@ def test_a_model_that_is_as_it_should_be_costs_no_write_and_no_read(
     assert not any(gets[kind] for kind in gets if kind not in ("", "podmonitors", "httproutes")), gets
 
 
-def test_suspending_takes_the_pods_and_keeps_everything_else(kubectl: Kubectl, operator: OperatorProcess) -> None:
-    kubectl.apply(manifest())
+def test_suspending_takes_the_pods_and_keeps_everything_else(shared: Shared) -> None:
+    kubectl = shared.kubectl
     wait_settled(kubectl, "m")
     before = {(each["kind"], each["metadata"]["name"]) for each in children(kubectl, "m", KINDS.replace("pods,", ""))}
     kubectl.patch("embeddingmodel", "m", {"spec": {"suspend": True}})
