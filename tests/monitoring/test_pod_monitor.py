@@ -11,6 +11,7 @@ from e2ekit.discovery import groups
 from e2ekit.pod_monitor import jobs, relabelings
 from e2ekit.prometheus import promtool
 from monitorkit.programs import model
+from monitorkit.recorded import RECORD
 from trellis_operator.desired import names
 from trellis_operator.desired.monitor import pod_monitor
 
@@ -41,20 +42,29 @@ def relabelled(job: dict[str, Any], found: Labels) -> Labels | None:
     """What the rules of a job make of a target, as Prometheus documents them; None: it is dropped."""
     labels = dict(found)
     for rule in job["relabel_configs"]:
-        value = ";".join(labels.get(name, "") for name in rule["source_labels"])
+        value = ";".join(labels.get(name, "") for name in rule.get("source_labels", ()))
         matches = re.fullmatch(rule.get("regex", "(.*)"), value, re.DOTALL)
         action = rule.get("action", "replace")
         if (action == "keep" and not matches) or (action == "drop" and matches):
             return None
         if action == "replace" and matches:
-            labels[rule["target_label"]] = value
+            labels[rule["target_label"]] = rule.get("replacement", value).replace("$1", value)
+        if action == "hashmod":
+            # Of one shard all are the first one's.
+            assert rule["modulus"] == 1
+            labels[rule["target_label"]] = "0"
     return labels
 
 
-def kept(*pods: dict[str, Any]) -> list[Labels]:
-    """What all jobs of the monitor keep of what is discovered."""
+def kept(*pods: dict[str, Any], by: list[dict[str, Any]] | None = None) -> list[Labels]:
+    """What all jobs of the monitor keep of what is discovered; `by`: other jobs than ours."""
     found = [group["labels"] | {"__address__": group["targets"][0]} for group in groups(pods)]
-    return [labels for job in scraped() for each in found if (labels := relabelled(job, each)) is not None]
+    there = [each | {_present(name): "true" for name in each if "_pod_label_" in name} for each in found]
+    return [labels for job in by or scraped() for each in there if (labels := relabelled(job, each)) is not None]
+
+
+def _present(label: str) -> str:
+    return label.replace("_pod_label_", "_pod_labelpresent_")
 
 
 def test_prometheus_takes_what_is_made_of_a_pod_monitor(tmp_path: Path) -> None:
@@ -72,18 +82,45 @@ def test_each_kind_of_pod_is_scraped_once_and_named(container: str) -> None:
     assert (labels["namespace"], labels["pod"], labels["container"]) == (model().namespace, "pod-0", container)
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"port": "grpc"},
-        {"phase": "Succeeded"},
-        {"podIP": ""},
-        {"namespace": "elsewhere"},
-        {"labels": {names.INSTANCE: "another"}},
-        {"labels": {names.MANAGED_BY: "somebody"}},
-    ],
-    ids=str,
-)
+OTHERS: list[dict[str, Any]] = [
+    {"port": "grpc"},
+    {"phase": "Succeeded"},
+    {"podIP": ""},
+    {"namespace": "elsewhere"},
+    {"labels": {names.INSTANCE: "another"}},
+    {"labels": {names.MANAGED_BY: "somebody"}},
+]
+
+
+def by_prometheus_operator() -> list[dict[str, Any]]:
+    """The jobs that it made of the PodMonitor, with what it fills in when a Prometheus of one shard begins."""
+    return list(yaml.safe_load(RECORD.read_text(encoding="utf-8").replace("$(SHARD)", "0")))
+
+
+@pytest.mark.parametrize("container", PORTS)
+def test_the_operator_of_prometheus_scrapes_the_same_pods_by_the_same_names(container: str) -> None:
+    jobs = by_prometheus_operator()
+    [ours], [its] = kept(pod(container)), kept(pod(container), by=jobs)
+    assert ours.items() <= its.items()
+    assert {each["metrics_path"] for each in jobs} == {each["metrics_path"] for each in scraped()}
+    # Whose pods it asks the API server for is no rule but a setting of its discovery.
+    [asked] = {tuple(each["kubernetes_sd_configs"][0]["namespaces"]["names"]) for each in jobs}
+    assert asked == (model().namespace,)
+    for changed in OTHERS:
+        if "namespace" not in changed:
+            assert not kept(pod(container, **changed), by=jobs), changed
+
+
+def test_what_it_made_is_of_the_pod_monitor_as_it_is_now() -> None:
+    endpoints = pod_monitor(model())["spec"]["podMetricsEndpoints"]
+    for job, endpoint in zip(by_prometheus_operator(), endpoints, strict=True):
+        assert [{"action": "replace"} | each for each in relabelings(endpoint)] == [
+            rule for rule in job["relabel_configs"] if rule.get("target_label") == "embedding_model"
+        ]
+        assert endpoint["port"] in {rule.get("regex") for rule in job["relabel_configs"]}
+
+
+@pytest.mark.parametrize("changed", OTHERS, ids=str)
 def test_what_is_not_the_models_is_not_scraped(changed: dict[str, Any]) -> None:
     assert kept(pod("engine"))
     assert not kept(pod("engine", **changed))

@@ -2,7 +2,7 @@
 
 version=1.34.2
 modules="kubernetes coredns helm kwok versitygw"
-asked_for="keda" # takes longer than all others but Kubernetes, and few tests need it: built where it is named
+asked_for="keda prometheus-operator" # these take long, and few tests or none need them: built where they are named
 
 _flags() { # MODULE
     echo "-s -w"
@@ -14,8 +14,8 @@ _stamp() { (cd "$here/go/$1" && { _flags "$1"; cat go.mod go.sum; find . -name "
 
 _built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")" ]]; }
 
-# KEDA calls its programs `operator` and `adapter`, so they get a folder.
-_folder() { [[ $1 != keda ]] && echo "$bin" || echo "$bin/keda"; } # MODULE
+# These call a program `operator`, so each gets a folder.
+_folder() { [[ " $asked_for " == *" $1 "* ]] && echo "$bin/$1" || echo "$bin"; } # MODULE
 
 build_module() { # MODULE
     need_go "$1"
@@ -31,7 +31,7 @@ build_module() { # MODULE
 build() { # [MODULE…]
     local module wanted=("$@")
     [[ $# -gt 0 ]] || read -ra wanted <<<"$modules"
-    mkdir -p "$bin" "$bin/keda"
+    mkdir -p "$bin" "$bin/keda" "$bin/prometheus-operator"
     for module in "${wanted[@]}"; do
         [[ -f $here/go/$module/go.mod ]] || fail "there is no module '$module'; there is: $modules $asked_for"
         ! _built "$module" || continue
