@@ -188,6 +188,8 @@ def test_an_autoscaler_without_metrics_holds_and_replicas_are_not_reset(
     until(lambda: settled.get("deployment", "m-engine")["spec"]["replicas"] == 1, "the engines follow")
     wait_for(settled, "m", "Ready", "True")
     assert children(settled, "m", "horizontalpodautoscalers")
+    if settled.cluster.own:
+        assert "monitoring.coreos.com" not in settled.run("api-versions"), "it is meant to serve without Prometheus"
 
 
 AT_ONCE = 3

@@ -3,18 +3,29 @@
 from collections.abc import Iterator
 
 import pytest
+from e2ekit.cluster import Cluster
+from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl
 from e2ekit.models import condition, manifest, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
+from e2ekit.shared import Shared, sharing
 from e2ekit.waiting import throughout, until
 
 pytestmark = pytest.mark.cluster
 
 
-def test_an_engine_that_cannot_start_is_told_and_the_old_one_serves_on(
-    kubectl: Kubectl, operator: OperatorProcess
-) -> None:
-    kubectl.apply(manifest(engine={"rollout": {"progressDeadlineSeconds": 40}}))
+@pytest.fixture(scope="module")
+def shared(cluster: Cluster, images: Images, crd: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    """A model that is there and one that is not, begun side by side: what they end in takes both a while."""
+    absent = manifest("absent")
+    absent["spec"]["model"]["source"]["package"]["version"] = "999.0"
+    with sharing(cluster, images, "trouble", tmp_path_factory.mktemp("operator")) as begun:
+        begun.kubectl.apply(manifest(engine={"rollout": {"progressDeadlineSeconds": 40}}), absent)
+        yield begun
+
+
+def test_an_engine_that_cannot_start_is_told_and_the_old_one_serves_on(shared: Shared) -> None:
+    kubectl = shared.kubectl
     wait_settled(kubectl, "m")
     kubectl.patch("embeddingmodel", "m", {"spec": {"engine": {"attentionBackend": "flashinferFa3"}}})
     message = wait_for(kubectl, "m", "Degraded", "True")
@@ -27,15 +38,13 @@ def test_an_engine_that_cannot_start_is_told_and_the_old_one_serves_on(
     assert condition(kubectl, "m", "Degraded")[0] == "False"
 
 
-def test_a_model_that_does_not_exist_is_told_by_its_source(kubectl: Kubectl, operator: OperatorProcess) -> None:
-    model = manifest()
-    model["spec"]["model"]["source"]["package"]["version"] = "999.0"
-    kubectl.apply(model)
+def test_a_model_that_does_not_exist_is_told_by_its_source(shared: Shared) -> None:
+    kubectl = shared.kubectl
     # Pods that reach a package index are told that it has no such version.
     reasons = ("NotFound", "Unreachable")
-    until(lambda: condition(kubectl, "m", "SourceReady")[1] in reasons, "the source says why", 90)
-    assert "999.0" in condition(kubectl, "m", "SourceReady")[2]
-    until(lambda: condition(kubectl, "m", "Ready")[1] in reasons, "and so does Ready")
+    until(lambda: condition(kubectl, "absent", "SourceReady")[1] in reasons, "the source says why", 90)
+    assert "999.0" in condition(kubectl, "absent", "SourceReady")[2]
+    until(lambda: condition(kubectl, "absent", "Ready")[1] in reasons, "and so does Ready")
 
 
 def test_an_image_that_does_not_exist_is_told(kubectl: Kubectl, operator: OperatorProcess) -> None:
@@ -85,6 +94,7 @@ def test_what_a_policy_of_the_cluster_refuses_is_told_with_its_words_and_goes_on
     kubectl.apply(manifest())
     message = wait_for(kubectl, "m", "Accepted", "False", "PolicyDenied")
     assert "engines are not wanted here" in message
+    assert "What to do: an admission policy of this cluster refuses it" in message
     throughout(lambda: operator.alive, "the operator bears it", 3)
     kubectl.delete("validatingadmissionpolicybinding", no_engines)
     wait_settled(kubectl, "m")

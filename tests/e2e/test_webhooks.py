@@ -1,12 +1,14 @@
 """Condition 10: a webhook of the cluster rewrites what we apply, and puts containers into our pods. Both are told."""
 
 import pytest
-from e2ekit.counts import calls
+from e2ekit.counts import calls, writes
 from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl
 from e2ekit.models import manifest, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
 from e2ekit.pods import container
+from e2ekit.steady import pods
+from e2ekit.waiting import throughout
 from e2ekit.webhook import Rewrite, webhook
 
 pytestmark = pytest.mark.cluster
@@ -17,9 +19,14 @@ def test_what_a_webhook_rewrites_and_what_it_injects_is_told_with_what_to_do(
 ) -> None:
     two = {"op": "replace", "path": "/spec/maxUnavailable", "value": 2}
     mesh = {"op": "add", "path": "/spec/containers/-", "value": container("mesh", "example.invalid/mesh:1")}
-    gateways = {"app.kubernetes.io/component": "gateway"}
-    rewrites = [Rewrite("poddisruptionbudgets", two, ("CREATE", "UPDATE")), Rewrite("pods", mesh, ("CREATE",))]
-    with webhook(kubectl, images.gateway, gateways, rewrites):
+    idle = container("sidecar", images.gateway, command=["python", "-c", "import signal; signal.pause()"])
+    sidecar = {"op": "add", "path": "/spec/containers/-", "value": idle}
+    rewrites = [
+        Rewrite("poddisruptionbudgets", "gateway", two, ("CREATE", "UPDATE")),
+        Rewrite("pods", "gateway", mesh, ("CREATE",)),
+        Rewrite("pods", "engine", sidecar, ("CREATE",)),
+    ]
+    with webhook(kubectl, images.gateway, {"app.kubernetes.io/instance": "m"}, rewrites):
         kubectl.apply(manifest())
         message = wait_for(kubectl, "m", "Degraded", "True", "Rewritten")
         assert "PodDisruptionBudget m-gateway was taken, but spec.maxUnavailable" in message
@@ -32,3 +39,7 @@ def test_what_a_webhook_rewrites_and_what_it_injects_is_told_with_what_to_do(
     kubectl.patch("embeddingmodel", "m", {"spec": {"disruption": {"maxUnavailable": 2}}})
     wait_settled(kubectl, "m")
     wait_for(kubectl, "m", "Degraded", "False", "AsAskedFor")
+    [engine] = pods(kubectl, "engine").values()
+    assert [each["name"] for each in engine["spec"]["containers"]] == ["engine", "sidecar"]
+    before = writes(operator)
+    throughout(lambda: writes(operator) == before, "nothing is written on account of a container that works", 8)

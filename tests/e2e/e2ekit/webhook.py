@@ -15,6 +15,7 @@ from e2ekit.waiting import until
 
 _NAME = "webhook"
 _PORT = 8443
+COMPONENT = "app.kubernetes.io/component"
 
 
 @dataclass(frozen=True)
@@ -23,33 +24,36 @@ class Rewrite:
 
     Attributes:
         resource: e.g. pods.
+        component: of which they are; those of others stay as they are.
         patch: one operation of a JSON patch.
         when: CREATE, UPDATE.
     """
 
     resource: str
+    component: str
     patch: Manifest
     when: tuple[str, ...]
 
 
 @contextmanager
 def webhook(kubectl: Kubectl, image: str, labels: Mapping[str, str], rewrites: Sequence[Rewrite]) -> Iterator[None]:
-    """It is in force for objects with these labels, while inside."""
+    """It is in force for objects with these labels, while inside; the first rewrite is that of a budget."""
     certificate, key = _certificate(f"{_NAME}.{kubectl.namespace}.svc")
-    patches = json.dumps({each.resource: each.patch for each in rewrites})
+    patches = json.dumps({f"{each.resource}/{each.component}": [each.patch] for each in rewrites})
     command = ["python", *(f"/scripts/{name}" for name in ("admit.py", "patches.json", "tls.crt", "tls.key"))]
     files = {"patches.json": patches, "tls.crt": certificate, "tls.key": key}
     kubectl.apply(*script_pod(_NAME, image, command, files), _service())
     kubectl.run("label", "pod", _NAME, f"app={_NAME}")
     kubectl.run("wait", "--for=condition=Ready", f"pod/{_NAME}", "--timeout=60s")
+    trial = {**labels, COMPONENT: rewrites[0].component}
     configuration = _configuration(kubectl.namespace, certificate, labels, rewrites)
     kubectl.apply(configuration)
     try:
-        until(lambda: _is_in_force(kubectl, labels), "the webhook is in force", 30)
+        until(lambda: _is_in_force(kubectl, trial), "the webhook is in force", 30)
         yield
     finally:
         kubectl.delete("mutatingwebhookconfiguration", configuration["metadata"]["name"])
-        until(lambda: not _is_in_force(kubectl, labels), "the webhook is in force no more", 30)
+        until(lambda: not _is_in_force(kubectl, trial), "the webhook is in force no more", 30)
 
 
 def _is_in_force(kubectl: Kubectl, labels: Mapping[str, str]) -> bool:

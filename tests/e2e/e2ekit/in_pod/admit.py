@@ -1,4 +1,7 @@
-"""A mutating admission webhook: `admit.py PATCHES CERTIFICATE KEY`. PATCHES has one operation a resource."""
+"""A mutating admission webhook: `admit.py PATCHES CERTIFICATE KEY`.
+
+PATCHES has operations by resource and component, with a slash between; what has none stays as it is.
+"""
 
 import base64
 import http.server
@@ -14,7 +17,8 @@ class Webhook(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["content-length"])))
         asked = review["request"]
-        patch = json.dumps([PATCHES[asked["resource"]["resource"]]]).encode()
+        component = asked["object"]["metadata"].get("labels", {}).get("app.kubernetes.io/component", "")
+        patch = json.dumps(PATCHES.get(f"{asked['resource']['resource']}/{component}", [])).encode()
         answer = {
             "uid": asked["uid"],
             "allowed": True,
