@@ -282,3 +282,21 @@ def test_every_error_of_the_tree_has_a_status_a_type_and_only_retriable_ones_of_
         504,
     }
     assert issubclass(EngineFailed, Internal)
+
+
+@pytest.mark.parametrize("expected", ["100-continue", "200-ok"])
+async def test_whatever_a_client_expects_it_gets_an_answer_with_an_id(gateway, expected):
+    async with gateway.client.post(
+        gateway.url + "/v1/embeddings", json={"model": "minilm", "input": ""}, headers={"expect": expected}
+    ) as response:
+        assert response.headers["x-request-id"]
+        assert response.status == 400
+        assert (await response.json())["error"]["param"] == "input"
+
+
+@pytest.mark.parametrize("headers", [{"content-encoding": "br"}, {"x-long": "a" * 9000}])
+async def test_what_the_server_cannot_read_as_a_request_is_400_in_plain_text(gateway, headers):
+    async with gateway.client.post(gateway.url + "/v1/embeddings", data=b"{}", headers=headers) as response:
+        assert response.status == 400
+        assert response.content_type == "text/plain"
+        assert "x-request-id" not in response.headers

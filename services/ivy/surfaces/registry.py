@@ -5,6 +5,7 @@ from functools import partial
 from aiohttp import web
 
 from ivy.surfaces import cohere, contextual, openai, scoring, several, system, tei
+from ivy.surfaces.expect import go_on
 from ivy.surfaces.parts import Parts
 from ivy.surfaces.route import Route, Surface
 
@@ -25,4 +26,6 @@ PATHS: tuple[str, ...] = tuple(dict.fromkeys(route.path for route in ROUTES))
 
 def handlers(parts: Parts) -> list[web.RouteDef]:
     """All routes, as the server wants them."""
-    return [web.route(route.method, route.path, partial(route.handler, parts)) for route in ROUTES]
+    return [
+        web.route(route.method, route.path, partial(route.handler, parts), expect_handler=go_on) for route in ROUTES
+    ]
