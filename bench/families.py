@@ -135,7 +135,7 @@ def theirs(shape: Shape, folder: Path, dtype: str) -> Encode:
     return encode
 
 
-def measure(name: str, folder: Path, rounds: int, threads: int) -> list[Contender]:
+def measure(name: str, folder: Path, options: argparse.Namespace) -> list[Contender]:
     """Race all contenders on a family.
 
     Raises:
@@ -145,17 +145,21 @@ def measure(name: str, folder: Path, rounds: int, threads: int) -> list[Contende
     shape = Shape(shape.name, shape.make, {**shape.config, **_SMALLER}, {}, shape.pooling)
     write_model(shape, folder, "cpu", small=False)
     contenders = [
-        *(Contender(f"trellis {dtype}", ours(folder, dtype, threads)) for dtype in _SAME_MODEL),
+        *(Contender(f"trellis {dtype}", ours(folder, dtype, options.threads)) for dtype in _SAME_MODEL),
         *(Contender(f"transformers {dtype}", theirs(shape, folder, dtype)) for dtype in _SAME_MODEL),
     ]
-    texts = {workload: made_up(lengths, WORDS, SEED) for workload, lengths in WORKLOADS.items()}
+    texts = {workload: made_up(lengths, WORDS, SEED) for workload, lengths in _asked(options)}
     _compare(contenders, texts)
     random = Random(SEED)
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         for workload, own in texts.items():
             for contender in random.sample(contenders, len(contenders)):
                 contender.run(workload, own)
     return contenders
+
+
+def _asked(options: argparse.Namespace) -> list[tuple[str, tuple[int, ...]]]:
+    return [(workload, lengths) for workload, lengths in WORKLOADS.items() if sum(lengths) <= options.most_tokens]
 
 
 def _compare(contenders: Sequence[Contender], texts: dict[str, list[Ids]]) -> None:
@@ -173,7 +177,7 @@ def rows_of(contenders: Sequence[Contender]) -> list[list[str]]:
     """Of the table of a family."""
     [baseline] = [each for each in contenders if each.name == BASELINE]
     rows = []
-    for workload in WORKLOADS:
+    for workload in baseline.seconds:
         base = Spread.of(baseline.seconds[workload]).middle
         for each in contenders:
             spread = Spread.of([1000 * value for value in each.seconds[workload]])
@@ -186,12 +190,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7, help="Times that each workload is given to each contender.")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of each contender.")
+    parser.add_argument("--most-tokens", type=int, default=4096, help="Leave out workloads of more tokens.")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     around, sections, data = surroundings(_PACKAGES), [], {}
     for name in FAMILIES:
         with TemporaryDirectory() as folder:
-            contenders = measure(name, Path(folder), options.rounds, options.threads)
+            contenders = measure(name, Path(folder), options)
         sections.append(
             (
                 name,
