@@ -95,6 +95,7 @@ proto: setup ## generate the modules of the wire again
 bench: setup ## measure against the peers; tables go to bench/results
 	$(BIN)/python -m bench.in_process
 	$(BIN)/python -m bench.http
+	$(BIN)/python -m bench.refusals
 
 bench-gpu: setup ## check and measure the engine on a GPU, in ten minutes; without one, a small part of it on the CPU
 	$(BIN)/python -m bench.gpu $(ARGS)
