@@ -59,10 +59,16 @@ def is_read_anew(model: EmbeddingModel) -> bool:
     return bool(model.restart) and can_change(model.model.source)
 
 
-def mounted_folder(pod: Object) -> str:
-    """The folder of the model's volume that a pod reads, by its spec; empty for all of it, and where it has none."""
+def mounted_folder(pod: Object, model: str) -> str:
+    """The folder of the model's own volume that a pod reads, by its spec; empty where it mounts none of it.
+
+    Folders of other volumes, which a manifest may name at any depth, are nobody's to keep or to remove.
+    """
     mounts = (mount for each in pod.get("containers", []) for mount in each.get("volumeMounts", []))
-    return next((mount.get("subPath", "") for mount in mounts if mount["name"] == _VOLUME), "")
+    path = next((mount.get("subPath", "") for mount in mounts if mount["name"] == _VOLUME), "")
+    volume = next((each for each in pod.get("volumes", []) if each["name"] == _VOLUME), {})
+    claim = volume.get("persistentVolumeClaim", {}).get("claimName")
+    return path.partition("/")[0] if claim == names.claim_of(model) else ""
 
 
 def _claim(claim: str, path: str) -> ModelVolume:

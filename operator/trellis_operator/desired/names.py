@@ -43,7 +43,12 @@ def service(model: EmbeddingModel) -> str:
 
 def model_claim(model: EmbeddingModel) -> str:
     """Of the volume claim that holds downloaded weights."""
-    return f"{model.name}-model"
+    return claim_of(model.name)
+
+
+def claim_of(name: str) -> str:
+    """The same, of the model of this name."""
+    return f"{name}-model"
 
 
 def url(model: EmbeddingModel) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trellis_operator.desired.model_volume import mounted_folder
+from trellis_operator.desired.names import INSTANCE
 from trellis_operator.kinds import DEPLOYMENT, Kind
 from trellis_operator.plan.pod_view import PodView
 
@@ -24,7 +25,7 @@ class Observed:
     def folders_read(self) -> set[str]:
         """Folders of the model's volume that pods read, those on their way out as well, or soon may."""
         deployments = (child for (kind, _), child in self.children.items() if kind == DEPLOYMENT.name)
-        templates = (mounted_folder(each["spec"]["template"]["spec"]) for each in deployments)
+        templates = {_folder(each) for each in deployments}
         return {*templates, *(pod.folder for pod in self.pods)} - {""}
 
     def get(self, kind: Kind, name: str) -> Object | None:
@@ -34,6 +35,10 @@ class Observed:
     def pods_of(self, component: str) -> list[PodView]:
         """The pods of a component that are not on their way out."""
         return [pod for pod in self.pods if pod.component == component and not pod.terminating]
+
+
+def _folder(deployment: Object) -> str:
+    return mounted_folder(deployment["spec"]["template"]["spec"], deployment["metadata"]["labels"].get(INSTANCE, ""))
 
 
 def ref(each: Object) -> Ref:

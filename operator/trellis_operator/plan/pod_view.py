@@ -47,7 +47,7 @@ class PodView:
         template_hash: of the template that it was made of.
         created: when, as RFC 3339.
         job: name of the Job that made it; empty for others.
-        folder: of the model's volume, which it reads; empty where it reads all of it, or none.
+        folder: of the volume that downloads of its model are kept on, which it reads; empty where it reads none.
         ended: whether none of its containers will run again: a controller has made, or will make, another one.
         address: where its programs listen; empty while it has none. Two views that differ in it alone are equal: it is
             read in a visit, and no reason for one.
@@ -96,7 +96,7 @@ def pod_view(pod: Object) -> PodView:
         started=any(_has_run(each) for each in status.get("containerStatuses", [])),
         created=metadata.get("creationTimestamp") or "",
         job=metadata.get("labels", {}).get(_JOB, ""),
-        folder=mounted_folder(pod.get("spec", {})),
+        folder=mounted_folder(pod.get("spec", {}), metadata.get("labels", {}).get(names.INSTANCE, "")),
         ended=status.get("phase") in _ENDED,
         address=status.get("podIP", ""),
     )
