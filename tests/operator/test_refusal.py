@@ -110,6 +110,30 @@ TABLE = [
 ]
 
 
+QUOTED = [
+    "containers must specify resource limits",
+    "exceeded quota of the team",
+    'RuntimeClass "gvisor" is for the platform alone',
+    "maximum cpu usage per team is 4",
+    "violates PodSecurity rules of the platform",
+    "the namespace is being terminated soon",
+    "no PriorityClass with name high may be used",
+    'failed calling webhook "inner"',
+]
+
+
+@pytest.mark.parametrize("said", QUOTED)
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ('admission webhook "validate.kyverno.svc-fail" denied the request: policy: ', "WebhookDenied"),
+        ("deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: ", "PolicyDenied"),
+    ],
+)
+def test_what_a_webhook_or_a_policy_says_in_its_own_words_is_theirs(before: str, reason: str, said: str) -> None:
+    assert explained(403, before + said)[0] == reason
+
+
 @pytest.mark.parametrize(("code", "message", "reason"), TABLE)
 def test_each_refusal_has_a_reason_and_says_what_to_do(code: int, message: str, reason: str) -> None:
     found = refusal(("Deployment", "x"), code, message)

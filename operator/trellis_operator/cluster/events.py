@@ -11,7 +11,7 @@ from trellis_operator.cluster.errors import AwayError, RefusedError
 from trellis_operator.kinds import EMBEDDING_MODEL, EVENT
 from trellis_operator.plan.plan import Action
 from trellis_operator.spec import EmbeddingModel
-from trellis_operator.status.condition import Condition
+from trellis_operator.status.condition import Condition, fitted
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Events:
             "reportingInstance": self._instance[:128],
             "reason": reason[:128],
             "type": kind,
-            "message": note[:_NOTE_CHARACTERS],
+            "message": fitted(note, _NOTE_CHARACTERS),
             "involvedObject": {
                 "apiVersion": EMBEDDING_MODEL.api_version,
                 "kind": EMBEDDING_MODEL.name,

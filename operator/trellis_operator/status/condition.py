@@ -6,6 +6,7 @@ from typing import Any
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 _MESSAGE_CHARACTERS = 1024
+_HINT = " What to do: "
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,22 @@ def changed(conditions: Iterable[Condition], before: Sequence[Mapping[str, Any]]
     return [each for each in conditions if old.get(each.type) != (each.status, each.reason)]
 
 
+def fitted(message: str, most: int) -> str:
+    """The message in at most so many characters: what it tells gives way, and what to do about it stays."""
+    if len(message) <= most:
+        return message
+    told, mark, hint = message.rpartition(_HINT)
+    room = most - len(mark + hint) - 1
+    return f"{told[:room]}…{mark}{hint}" if mark and room > 0 else message[: most - 1] + "…"
+
+
 def _written(condition: Condition, old: Mapping[str, Any], generation: int, now: str) -> dict[str, Any]:
     same = old.get("status") == condition.status
     return {
         "type": condition.type,
         "status": condition.status,
         "reason": condition.reason or "Unknown",
-        "message": condition.message[:_MESSAGE_CHARACTERS],
+        "message": fitted(condition.message, _MESSAGE_CHARACTERS),
         "observedGeneration": generation,
         "lastTransitionTime": old["lastTransitionTime"] if same else now,
     }

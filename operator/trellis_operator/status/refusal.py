@@ -38,6 +38,16 @@ _LEAVING = ("NamespaceTerminating", "the namespace is being deleted, or gone: ma
 _RIGHTS = ("Forbidden", "the operator lacks a right: install the chart's roles of this version")
 _PRIORITY = ("PriorityClassRefused", "name a PriorityClass that exists in spec.scheduling.priorityClassName")
 _WORDS = {
+    # First what speaks in words of others: a webhook or a policy may name quotas, limits and classes.
+    "denied the request": _WEBHOOK,
+    "ValidatingAdmissionPolicy": (
+        "PolicyDenied",
+        "an admission policy of this cluster refuses it: change the manifest as its message says, or ask who made it",
+    ),
+    "failed calling webhook": (
+        "WebhookFailed",
+        "an admission webhook of this cluster does not answer: see its pods, or ask who runs it",
+    ),
     "exceeded quota": _QUOTA,
     "insufficient quota": _QUOTA,
     "status unknown for quota": (
@@ -53,15 +63,6 @@ _WORDS = {
     "limit to request ratio per ": _LIMITS,
     "violates PodSecurity": _SECURITY,
     "security context constraint": _CONSTRAINTS,
-    "ValidatingAdmissionPolicy": (
-        "PolicyDenied",
-        "an admission policy of this cluster refuses it: change the manifest as its message says, or ask who made it",
-    ),
-    "denied the request": _WEBHOOK,
-    "failed calling webhook": (
-        "WebhookFailed",
-        "an admission webhook of this cluster does not answer: see its pods, or ask who runs it",
-    ),
     "no PriorityClass with name": _PRIORITY,
     "priority admission controller": _PRIORITY,
     'RuntimeClass "': ("RuntimeClassRefused", "name a RuntimeClass that exists in spec.scheduling.runtimeClassName"),
