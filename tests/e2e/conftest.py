@@ -14,6 +14,8 @@ from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.operator import OperatorProcess
 from e2ekit.waiting import until
 
+_TIMEOUT_S = 600
+
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Bring up the cluster and build the images before any test's time runs; say what is missing where that fails."""
@@ -28,6 +30,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             cluster.tool("build", "keda")
     except pytest.fail.Exception as error:
         pytest.exit(f"the tests marked `cluster` cannot run: {error.msg}", returncode=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests of this folder the time that the waits in them add up to, where they do not say it themselves."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
 
 
 @pytest.hookimpl(wrapper=True)

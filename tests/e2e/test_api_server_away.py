@@ -36,7 +36,6 @@ def answers(kubectl: Kubectl) -> bool:
     return True
 
 
-@pytest.mark.timeout(600)
 def test_traffic_goes_on_while_the_api_server_is_away_and_the_operator_finds_what_it_missed(
     kubectl: Kubectl, cluster: Cluster, unled: OperatorProcess, client: Client
 ) -> None:
@@ -71,7 +70,6 @@ def test_traffic_goes_on_while_the_api_server_is_away_and_the_operator_finds_wha
     assert restarts(unled, "away") > 0
 
 
-@pytest.mark.timeout(600)
 def test_an_operator_with_a_lease_ends_when_it_cannot_renew_it_and_begins_again(
     kubectl: Kubectl, cluster: Cluster, operator: OperatorProcess
 ) -> None:

@@ -22,7 +22,7 @@ from e2ekit.namespaces import make_namespace, remove_namespace
 from e2ekit.previous import previous_files, previous_operator
 from e2ekit.waiting import until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 CRD = "embeddingmodels.trellis.dev"
 
 

@@ -14,7 +14,7 @@ from e2ekit.operator import OperatorProcess
 from e2ekit.volumes import Volume, enlarge_disk, small_disk, volume
 from e2ekit.waiting import until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.cluster
 WEIGHTS = "/cdn/"
 
 

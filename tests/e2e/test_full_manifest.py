@@ -18,7 +18,7 @@ from e2ekit.operator import OperatorProcess
 from e2ekit.volumes import Volume, volume
 from e2ekit.waiting import until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.cluster
 
 TOKEN = "hf_right"
 TEXT = "one text, for two models"

@@ -112,7 +112,7 @@ def test_graphs_that_a_manifest_names_are_captured_before_its_engine_is_ready_an
         assert found.get("Ready") != "True" or found["EngineAvailable"] == found["GatewayAvailable"] == "True"
         return called(kubectl)
 
-    [engine] = until(ready_at_first, "an engine is ready", 120)
+    [engine] = until(ready_at_first, "an engine is ready", 240)
     # Read after it was seen to be ready: an engine that was so too early has not written this yet.
     assert WARM in kubectl.run("logs", engine), "it was ready before it was warm"
     wait_settled(kubectl, "m")
@@ -130,7 +130,7 @@ def test_a_size_that_cannot_be_captured_and_one_without_room_are_told_of_and_ser
     alone = [vectors(kubectl, client, text)[0] for text in TEXTS]
     [before] = pods(kubectl, "engine")
     kubectl.patch("embeddingmodel", "m", {"spec": {"engine": graphs([*PREWARM, NOT_CAPTURED])}})
-    message = wait_for(kubectl, "m", "GraphsWarmed", "False", "CaptureFailed", 120)
+    message = wait_for(kubectl, "m", "GraphsWarmed", "False", "CaptureFailed", 240)
     assert "could not capture 192x2: operation not permitted when stream is capturing" in message
     assert "What to do: take them out of engine.cudaGraphs.prewarm" in message
     wait_settled(kubectl, "m")

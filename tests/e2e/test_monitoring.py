@@ -26,7 +26,7 @@ from monitorkit.proved import (
 
 from helm.monitoring.pages import DASHBOARDS, ROOT
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.cluster
 
 PROMETHEUS = Peer("monitoring", {"app.kubernetes.io/name": "prometheus"})
 STRANGER = Peer("monitoring", {"app.kubernetes.io/name": "web"})

