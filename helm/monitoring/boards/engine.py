@@ -190,8 +190,8 @@ _GRAPHS = Row(
             "s",
         ),
         Panel(
-            "Batches without room",
-            "Split, since the device had no memory for them: smaller batches, or fewer graphs.",
+            "Steps without room",
+            "The device had no memory for them; batches of several texts were split. Smaller batches, or fewer graphs.",
             (Query(PODS.rate(f"{_P}graph_out_of_memory_total", by="pod"), "{{pod}}"),),
         ),
     ),

@@ -53,6 +53,11 @@ def _asleep(values: str) -> dict[str, str]:
     return _UNDER_WAY | counted("trellis_gateway_asleep", values)
 
 
+def _two_asleep(other: str) -> dict[str, str]:
+    """Two gateways of a model, of which one sleeps."""
+    return _asleep("1x600") | {f'trellis_gateway_asleep{{{MODEL},pod="q"}}': other}
+
+
 def _endpoint(values: str) -> dict[str, str]:
     return _UNDER_WAY | counted(_UP, values, 'endpoint="e"')
 
@@ -162,6 +167,10 @@ _SERVICE = (
     Case("TrellisNoReadyEngine", "it sleeps", _asleep("1x600"), "30m"),
     Case("TrellisNoReadyEngine", "it was to wake 6 minutes ago", _asleep("1x9 0x600"), "15m"),
     Case("TrellisNoReadyEngine", "it was to wake 8 minutes ago", _asleep("1x9 0x600"), "17m", MODEL),
+    Case(
+        "TrellisNoReadyEngine", "nobody asks one of two gateways, the other waits", _two_asleep("0x600"), "17m", MODEL
+    ),
+    Case("TrellisNoReadyEngine", "both sleep", _two_asleep("1x600"), "30m"),
     Case("TrellisEnginesEjected", "7 times in 10 minutes", counted(_EJECTED, "0+0.7x60", 'endpoint="e"'), "50m", MODEL),
     Case("TrellisEnginesEjected", "4 times", counted(_EJECTED, "0+0.4x60", 'endpoint="e"'), "50m"),
     Case("TrellisEnginesEjected", "it has just begun", _jump(_EJECTED, 9, 30, 'endpoint="e"'), "30m45s"),
