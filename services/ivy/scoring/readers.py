@@ -156,10 +156,12 @@ class TemplateText:
         self._pool = pool
         self._text = text
         self._ending = pool.tokenizer.body(text.after)
+        self._around = about(text.whole("", ""), "")
 
     def about(self, pair: Texts) -> int:
         """See `PairReader`."""
-        return about(self._text.whole(pair[0], pair[1] or ""), "")
+        # Side by side, and not joined: of a long query and many documents that would be gigabytes.
+        return self._around + about(pair[0], "") + about(pair[1] or "", "")
 
     async def read(self, pairs: Sequence[Texts], cut: Cut, names: Names) -> list[Pair]:
         """See `PairReader`."""
@@ -190,14 +192,15 @@ class TemplateText:
     def _ids(self, query: str, head: Sequence[int], document: str, cut: Cut) -> Sequence[int]:
         tokenizer = self._pool.tokenizer
         document = self._shortened(document, cut)
-        ids = tokenizer.part(self._text.whole(query, document), cut.limit, cut.truncation)
+        # One more than fits: as many as fit may be all of a text, or the part of one that lacks its ending.
+        ids = tokenizer.part(self._text.whole(query, document), cut.limit + 1, cut.truncation)
         if len(ids) <= cut.limit:
             return ids
         if cut.truncation is Truncation.NONE:
             raise TooLong(len(ids))
         if cut.truncation is Truncation.START:
             kept = cut.limit - len(head) - len(self._ending)
-            return [*head, *tokenizer.body(document)[-kept:], *self._ending]
+            return [*head, *tokenizer.part(document, kept, cut.truncation)[-kept:], *self._ending]
         return [*ids[: cut.limit - len(self._ending)], *self._ending]
 
     def _shortened(self, document: str, cut: Cut) -> str:

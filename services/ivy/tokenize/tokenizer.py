@@ -13,8 +13,9 @@ import tokenizers
 
 from ivy.errors import ConfigError
 from ivy.tokenize.cuts import Cuts, cuts_of
+from ivy.tokenize.cuts_check import reads_alike
 from ivy.tokenize.lower import lower_where_asked
-from ivy.tokenize.native.choice import Choice, choose
+from ivy.tokenize.native.choice import Choice, Fallback, choose
 from ivy.tokenize.pair import PairTemplate, pair_template_of
 from ivy.tokenize.prefixes import keep_whole
 from ivy.tokenize.truncation import Truncation
@@ -71,6 +72,8 @@ class Tokenizer:
         self.fallback = choice.fallback if choice else None
         self.template = _template_of(inner)
         self._window: Window | Cuts | None = window_of(inner) or cuts_of(inner)
+        if isinstance(self._window, Cuts) and not reads_alike(self._window, inner):
+            self._window, self.fallback = None, Fallback.MISMATCH
 
     @classmethod
     def load(cls, folder: Path, prefixes: Iterable[str] = ()) -> "Tokenizer":

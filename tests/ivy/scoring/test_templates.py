@@ -12,9 +12,11 @@ from ivy.scoring.pair_text import pair_text_of
 from ivy.scoring.readers import SpecialTokens, TemplateText
 from ivy.scoring.request import Cut
 from ivy.scoring.rules import ScoringRules
+from ivy.tokenize import cuts
 from ivy.tokenize.pool import TokenizerPool
 from ivy.tokenize.tokenizer import Tokenizer
 from ivy.tokenize.truncation import Truncation
+from tokenizers import pre_tokenizers
 from transformers.utils.chat_template_utils import render_jinja_template
 
 TEMPLATE = (
@@ -128,6 +130,30 @@ async def test_a_pair_is_read_as_one_text_and_ends_as_the_template_does_when_it_
         await reader.read(pairs, Cut(limit, Truncation.NONE), names)
     assert refused.value.param == "documents[1]"
     assert str(len(whole)) in str(refused.value)
+
+
+@pytest.mark.parametrize("truncation", [Truncation.END, Truncation.START])
+@pytest.mark.parametrize("shift", range(6))
+async def test_a_document_of_which_no_more_is_read_than_fits_ends_as_the_template_does_too(names, truncation, shift):
+    """Its run may have exactly as many tokens as fit, which is no whole text."""
+    inner = tokenizers.Tokenizer(tokenizers.models.BPE())
+    splitter = pre_tokenizers.Split(tokenizers.Regex(cuts._WORDS % ""), "isolated")
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    inner.pre_tokenizer = pre_tokenizers.Sequence([splitter, to_bytes])
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=300, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+    )
+    inner.train_from_iterator([" abcde" * 50], trainer)
+    inner.add_special_tokens(["<|im_end|>"])
+    pool = TokenizerPool(Tokenizer(inner), 1)
+    assert isinstance(pool.tokenizer._window, cuts.Cuts)
+    end = inner.token_to_id("<|im_end|>")
+    reader, limit = TemplateText(pool, pair_text_of("{query}{document}<|im_end|>", None)), 196 + shift
+    [read] = await reader.read([("z", " abcde" * 3000)], Cut(limit, truncation), names)
+    assert len(read.ids) == limit
+    assert read.ids[-1] == end
+    assert list(read.ids[:1]) == list(pool.tokenizer.body("z"))
+    pool.close()
 
 
 @pytest.mark.parametrize("truncation", [Truncation.END, Truncation.START, Truncation.NONE])

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ivy.tokenize import cuts, window
 from ivy.tokenize.cuts import cuts_of
+from ivy.tokenize.native.choice import Fallback
 from ivy.tokenize.tokenizer import Tokenizer
 from ivy.tokenize.truncation import Truncation
 from tokenizers import AddedToken, Regex, models, normalizers, pre_tokenizers, trainers
@@ -135,6 +136,7 @@ def test_of_a_megabyte_that_is_cut_only_a_small_part_is_read(
     inner: tokenizers.Tokenizer, truncation: Truncation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[int] = []
+    tokenizer = Tokenizer(inner)
 
     def counted(own: tokenizers.Tokenizer, text: str) -> list[int]:
         read.append(len(text))
@@ -142,7 +144,7 @@ def test_of_a_megabyte_that_is_cut_only_a_small_part_is_read(
 
     monkeypatch.setattr(cuts, "whole_ids", counted)
     monkeypatch.setattr(window, "FIRST_CHARACTERS_PER_TOKEN", 6)
-    tokenizer, text = Tokenizer(inner), "other words, then " * 60_000
+    text = "other words, then " * 60_000
     found = tokenizer.ids(text, 256, truncation)
     assert len(found) == 256
     assert sum(read) < 10_000
@@ -184,3 +186,20 @@ def test_added_tokens_that_look_around_are_not_cut(flag: dict[str, bool]) -> Non
     inner = KINDS["Qwen's"]()
     inner.add_tokens([AddedToken("word", **flag)])
     assert cuts_of(inner) is None
+
+
+def test_cuts_that_would_give_other_ids_are_seen_at_the_start_and_texts_are_read_whole(monkeypatch):
+    """As if a splitter that is not known had been taken for one that is: here a cut falls within a word."""
+    monkeypatch.setattr(cuts, "_LETTERS", "a-zа-я")
+    monkeypatch.setattr(cuts, "_BEHIND", "a-zа-я")
+    inner = of_bytes(split_by(QWEN))
+    made = Tokenizer(inner)
+    assert made.fallback is Fallback.MISMATCH
+    text = "the other words " * 400
+    assert list(made.body(text)) == inner.encode(text, add_special_tokens=False).ids
+
+
+def test_cuts_of_known_splitters_pass_the_check():
+    made = Tokenizer(of_bytes(split_by(QWEN)))
+    assert made.fallback is None
+    assert isinstance(made._window, cuts.Cuts)

@@ -1,4 +1,4 @@
-"""The fixed list of texts that the compiled tokenizer must read as the library does, before it may serve.
+"""The fixed list of texts that what is ours must read as the library does, before it may serve.
 
 Each script that people write in, and what tokenizers stumble over.
 """
