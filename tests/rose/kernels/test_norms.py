@@ -124,6 +124,10 @@ PLACES: list[tuple[Place, bool]] = [
 ]
 
 
+def on(device: torch.device, batch: Batch) -> Batch:
+    return batch.to(device, lambda tensor: tensor.to(device))
+
+
 @pytest.mark.parametrize("size", [16, 40])
 @pytest.mark.parametrize(("place", "typed"), PLACES, ids=str)
 def test_first_states_are_the_norm_of_word_position_and_type(
@@ -131,7 +135,7 @@ def test_first_states_are_the_norm_of_word_position_and_type(
 ) -> None:
     words, places = torch.randn(50, size, device=device).to(dtype), torch.randn(60, size, device=device).to(dtype)
     weight, bias = (torch.randn(size, device=device).to(dtype) for _ in range(2))
-    batch = batch_of([1, 3, 3, 11], typed=typed).to(device)
+    batch = on(device, batch_of([1, 3, 3, 11], typed=typed))
     found = kit.embedding(words, places, kit.norm(weight, bias, EPSILON), place)(batch)
     total = words[batch.token_ids].double() + places[place(batch)].double()
     near(found, norm_of(total, weight, bias))
@@ -143,7 +147,7 @@ def test_an_id_in_no_table_makes_its_own_row_no_number_and_no_other(
 ) -> None:
     tables = torch.randn(50, 16, device=device), torch.randn(30, 16, device=device)
     embedding = kit.embedding(*tables, kit.norm(torch.ones(16, device=device), None, EPSILON))
-    batch = batch_of([2, 5]).to(device)
+    batch = on(device, batch_of([2, 5]))
     clean = embedding(batch)
     batch.token_ids[3] = wrong
     found = embedding(batch)
@@ -156,7 +160,7 @@ def test_a_place_in_no_table_is_no_number_and_a_text_that_is_too_long_an_error(
 ) -> None:
     tables = torch.randn(50, 16, device=device), torch.randn(4, 16, device=device)
     norm = kit.norm(torch.ones(16, device=device), None, EPSILON)
-    batch = batch_of([6]).to(device)
+    batch = on(device, batch_of([6]))
     assert kit.embedding(*tables, norm)(batch).isnan().all(dim=1).tolist() == [False] * 4 + [True] * 2
     with pytest.raises(IndexError, match="6 tokens in a model of 4"):
         kit.embedding(*tables, norm, Places(4))(batch)
