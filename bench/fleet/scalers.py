@@ -99,8 +99,8 @@ class ByNeed:
         first, last = self._scrapes[0], self._scrapes[-1]
         rate = (last.taken - first.taken) / ((len(self._scrapes) - 1) * self._scrape_s)
         steps = last.steps - first.steps
-        share = (last.taken - first.taken) / steps / self._batch if steps else None
-        demand = Demand(last.waiting, rate, max(self._speeds), self._queue, share, last.ready)
+        batch = (last.taken - first.taken) / steps if steps else 0.0
+        demand = Demand(last.waiting, rate, max(self._speeds), self._queue, batch, self._batch, last.ready)
         needed = need(demand, self._targets)
         return self._behaviour.follow(replicas(needed, current, self._targets), current)
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from e2ekit.prometheus import Prometheus, promtool
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from monitorkit.programs import NAMESPACE, model
 from roadkit.waiting import until
-from trellis_operator.scaling.formula import Demand, Targets, need
+from trellis_operator.scaling.formula import FULL_BATCH, SMALL_BATCH, Demand, Targets, need
 from trellis_operator.scaling.promql import need_query
 
 WINDOW_S = 60
@@ -132,10 +132,10 @@ ACCELERATED = replace(MEASURED, accelerated=True, unmeasured_tokens=70_000)
 MOST = 1000
 
 
-def batches(tokens: float, count: float, pod: str = "e-0") -> Series:
+def batches(tokens: float, count: float, pod: str = "e-0", most: float = MOST) -> Series:
     """So many tokens in so many batches, each step of the series."""
     return (
-        of("engine_max_batch_tokens", pod, float(MOST))
+        of("engine_max_batch_tokens", pod, float(most))
         | of("engine_batch_tokens_sum", pod, f"0+{tokens!r}x{_STEPS}")
         | of("engine_batch_tokens_count", pod, f"0+{count!r}x{_STEPS}")
     )
@@ -144,19 +144,44 @@ def batches(tokens: float, count: float, pod: str = "e-0") -> Series:
 BY_BATCHES: dict[str, tuple[Series, Demand]] = {
     "small ones, and a rate for which one engine would be too few": (
         gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0) | batches(90_000.0, 2000.0),
-        Demand(5, 9000, 10_000, ROOM, 0.045, 1),
+        Demand(5, 9000, 10_000, ROOM, 45, MOST, 1),
     ),
     "small ones, and a rate for which one of two would do": (
         gateway() | engine("e-0", 5.0, 30_000.0, 10_000.0) | engine("e-1", 5.0, 0.0, 10_000.0) | batches(3e4, 1e3),
-        Demand(10, 3000, 10_000, ROOM, 0.03, 2),
+        Demand(10, 3000, 10_000, ROOM, 30, MOST, 2),
     ),
     "small ones, and more waits than was measured": (
         gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0) | batches(90_000.0, 2000.0),
-        Demand(60_000, 9000, 10_000, ROOM, 0.045, 1),
+        Demand(60_000, 9000, 10_000, ROOM, 45, MOST, 1),
     ),
     "they are not small": (
         gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0) | batches(90_000.0, 500.0),
-        Demand(60_000, 9000, 10_000, ROOM, 0.18, 1),
+        Demand(60_000, 9000, 10_000, ROOM, 180, MOST, 1),
+    ),
+    "small ones, and one of two engines goes": (
+        gateway()
+        | engine("e-0", 5.0, 90_000.0, 10_000.0)
+        | engine("e-1", 5.0, 0.0, 10_000.0)
+        | of("engine_draining", "e-0", 0.0)
+        | of("engine_draining", "e-1", 1.0)
+        | batches(90_000.0, 2000.0),
+        Demand(10, 9000, 10_000, ROOM, 45, MOST, 1),
+    ),
+    "small ones, and one of two engines only starts": (
+        gateway()
+        | engine("e-0", 5.0, 90_000.0, 10_000.0)
+        | engine("e-1", 0.0, 0.0, 0.0)
+        | of("engine_up", "e-1", 0.0)
+        | batches(90_000.0, 2000.0),
+        Demand(5, 9000, 10_000, ROOM, 45, MOST, 1),
+    ),
+    "small for what may be in one, and not for what fills an accelerator": (
+        gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0) | batches(90_000.0, 75.0, most=32_768.0),
+        Demand(5, 9000, 10_000, ROOM, 1200, 32_768, 1),
+    ),
+    "small for what fills an accelerator too": (
+        gateway() | engine("e-0", 5.0, 90_000.0, 10_000.0) | batches(90_000.0, 90.0, most=32_768.0),
+        Demand(5, 9000, 10_000, ROOM, 1000, 32_768, 1),
     ),
     "there were none": (
         gateway() | engine("e-0", 60_000.0, 90_000.0, 10_000.0) | batches(0.0, 0.0),
@@ -188,23 +213,38 @@ def test_a_query_that_gives_another_number_is_seen(tmp_path: Path) -> None:
         judge(tmp_path, series, is_near(need(demand, TARGETS) + 0.01), 1)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     engines=st.lists(st.tuples(st.integers(0, 10**7), st.integers(0, 10**6), st.integers(1, 10**6)), max_size=4),
     held=st.integers(0, 10**6),
+    batch=st.integers(1, 3000),
+    most=st.sampled_from([0, MOST, 32_768]),
+    targets=st.sampled_from([TARGETS, MEASURED, ACCELERATED]),
 )
 def test_it_does_so_for_any_demand(
-    engines: list[tuple[int, int, int]], held: int, tmp_path_factory: pytest.TempPathFactory
+    engines: list[tuple[int, int, int]],
+    held: int,
+    batch: int,
+    most: int,
+    targets: Targets,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
+    small = SMALL_BATCH * min(most, FULL_BATCH)
+    assume(abs(batch - small) > 0.01)  # which Prometheus takes for smaller or larger
     series = gateway(float(held))
     for number, (queued, per_step, capacity) in enumerate(engines):
-        series |= engine(f"e-{number}", float(queued), float(per_step), float(capacity))
+        name, tokens = f"e-{number}", float(per_step)
+        series |= engine(name, float(queued), tokens, float(capacity)) | batches(tokens, tokens / batch, name, most)
     demand = Demand(
         held + sum(queued for queued, _, _ in engines),
         sum(per_step for _, per_step, _ in engines) / STEP_S,
         sum(capacity for _, _, capacity in engines) / len(engines) if engines else 0,
+        ROOM if engines else 0,
+        batch if any(per_step for _, per_step, _ in engines) else 0,
+        most if engines else 0,
+        len(engines),
     )
-    judge(tmp_path_factory.mktemp("trial"), series, is_near(need(demand, TARGETS)), 1)
+    judge(tmp_path_factory.mktemp("trial"), series, is_near(need(demand, targets), targets), 1)
 
 
 BLIND: dict[str, Series] = {

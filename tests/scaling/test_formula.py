@@ -78,20 +78,23 @@ GPU = Targets(None, 0.5, 1, 8, wait_s=2, unmeasured_tokens=200_000, accelerated=
 @pytest.mark.parametrize(
     ("demand", "needed"),
     [
-        (Demand(0, 20_000, 20_000, 1e6, 0.01, 1), 1.0),  # small batches keep an engine busy, and are no reason for two
-        (Demand(0, 20_000, 20_000, 1e6, 0.01, 3), 2.0),  # nor for three that are there
-        (Demand(400_000, 20_000, 20_000, 1e6, 0.01, 1), 2.0),  # as much may wait as where nothing was measured
-        (Demand(400_000, 0, 400_000, 4e6, 0.01, 1), 0.5),  # or more, where more was measured
-        (Demand(400_000, 0, 20_000, 200_000, 0.01, 1), 4.0),  # and half of a queue at most
-        (Demand(400_000, 20_000, 20_000, 1e6, 0.2, 1), 10.0),  # batches that are not small tell what it does
-        (Demand(400_000, 20_000, 20_000, 1e6, None, 1), 10.0),
-        (Demand(0, 20_000, 20_000, 1e6, 0.01, 0), 2.0),
+        (Demand(0, 20_000, 20_000, 1e6, 10, 1000, 1), 1.0),  # small batches are no reason for two engines
+        (Demand(0, 20_000, 20_000, 1e6, 10, 1000, 3), 2.0),  # nor for three that are there
+        (Demand(400_000, 20_000, 20_000, 1e6, 10, 1000, 1), 2.0),  # as much may wait as where nothing was measured
+        (Demand(400_000, 0, 400_000, 4e6, 10, 1000, 1), 0.5),  # or more, where more was measured
+        (Demand(400_000, 0, 20_000, 200_000, 10, 1000, 1), 4.0),  # and half of a queue at most
+        (Demand(400_000, 20_000, 20_000, 1e6, 200, 1000, 1), 10.0),  # batches that are not small tell what it does
+        (Demand(400_000, 20_000, 20_000, 1e6, 0, 1000, 1), 10.0),
+        (Demand(0, 20_000, 20_000, 1e6, 10, 1000, 0), 2.0),
+        (Demand(0, 20_000, 20_000, 1e6, 10, 0, 1), 2.0),  # no engine has said what a batch may hold
+        (Demand(0, 20_000, 20_000, 1e6, 1023, 32_768, 1), 1.0),
+        (Demand(0, 20_000, 20_000, 1e6, 1024, 32_768, 1), 2.0),  # one for a long text holds more than fills a device
     ],
 )
 def test_small_batches_of_an_accelerator_are_no_measure_of_it(demand: Demand, needed: float) -> None:
     assert need(demand, GPU) == pytest.approx(needed)
     on_a_cpu = need(demand, replace(GPU, accelerated=False))
-    assert on_a_cpu == need(replace(demand, batch_share=1.0), GPU) >= needed
+    assert on_a_cpu == need(replace(demand, batch_tokens=1000, max_batch_tokens=1000), GPU) >= needed
 
 
 @given(st.floats(1, 1e6), st.integers(1, 1000))

@@ -17,7 +17,9 @@ UNMEASURED_ON_CPU = 16_000
 """Tokens that may wait for an engine of which nothing was measured: what the one of docs/sizing.md does in 2 s."""
 UNMEASURED_ACCELERATED = 200_000
 SMALL_BATCH = 1 / 16
-"""Of what a batch may hold: on an accelerator smaller ones take nearly as long as this, and say little of its speed."""
+"""Of a full batch: on an accelerator smaller ones take nearly as long as this, and say little of its speed."""
+FULL_BATCH = 16_384
+"""Tokens that fill an accelerator. That a model's longest text lets a batch hold more makes a batch no smaller."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,17 @@ class Demand:
         tokens_per_second: that its engines take from their queues.
         capacity_tokens_per_second: of one engine while it is busy; 0 where none was measured.
         queue_tokens: that the queue of one engine has room for; 0 where none has said.
-        batch_share: mean tokens of a batch, as a part of what it may hold; None where none was made, or none has said.
-        engines: that serve.
+        batch_tokens: in the mean batch; 0 where none was made.
+        max_batch_tokens: that a batch may hold; 0 where no engine has said.
+        engines: that serve, and are not about to go.
     """
 
     waiting_tokens: float
     tokens_per_second: float
     capacity_tokens_per_second: float
     queue_tokens: float = 0.0
-    batch_share: float | None = None
+    batch_tokens: float = 0.0
+    max_batch_tokens: float = 0.0
     engines: int = 0
 
 
@@ -103,4 +107,5 @@ def _unproved(demand: Demand, targets: Targets) -> bool:
     They grow before it is at its end: what comes while it works is the next batch. So until then no rate is a reason
     for more engines than there are; that all of them are busy is none.
     """
-    return targets.accelerated and demand.batch_share is not None and demand.batch_share < SMALL_BATCH
+    small = SMALL_BATCH * min(demand.max_batch_tokens, FULL_BATCH)
+    return targets.accelerated and 0 < demand.batch_tokens < small

@@ -7,7 +7,7 @@ nobody scrapes must not look like what nobody uses.
 
 from collections.abc import Callable
 
-from trellis_operator.scaling.formula import QUEUE_SHARE, SMALL_BATCH, Targets
+from trellis_operator.scaling.formula import FULL_BATCH, QUEUE_SHARE, SMALL_BATCH, Targets
 
 CAPACITY_WINDOW = "1h"
 """An engine that has little to do makes small batches, which are slow by the token: its best in this time counts.
@@ -37,8 +37,7 @@ def need_query(namespace: str, model: str, targets: Targets, window_s: int) -> s
     unproved = _unproved(series, window_s) if targets.accelerated else ""
     by_rate = f"{rate} / ({capacity} * {targets.utilization:.15g})"
     if unproved:
-        there = f"count({series('trellis_engine_up')} == 1)"
-        by_rate = f"(min({_apart(rate=by_rate, engines=there)}) and {unproved} or {by_rate})"
+        by_rate = f"(min({_apart(rate=by_rate, engines=_there(series))}) and {unproved} or {by_rate})"
     waiting = _by_waiting(f"({held} + {queued})", capacity, series, targets, unproved)
     larger = _apart(**waiting, rate=by_rate)
     # One that has just begun to serve may be scraped a moment later.
@@ -52,13 +51,21 @@ def _apart(**parts: str) -> str:
     return " or ".join(f'label_replace({part}, "by", "{name}", "", "")' for name, part in parts.items())
 
 
+def _there(series: Callable[[str], str]) -> str:
+    """How many engines serve. Where each is replaced by a new one, what goes would count twice: as a need of one more.
+
+    What only starts is not counted for the same reason: a rollout has one more of these.
+    """
+    return f"count(({series('trellis_engine_up')} == 1) unless ({series('trellis_engine_draining')} == 1))"
+
+
 def _unproved(series: Callable[[str], str], window_s: int) -> str:
     """Something where batches are so small that they do not tell what an accelerator can do, else nothing."""
     tokens, batches = (
         f"sum(rate({series(f'trellis_engine_batch_tokens_{of}')}[{window_s}s]))" for of in ("sum", "count")
     )
-    most = f"avg({series('trellis_engine_max_batch_tokens')} > 0)"
-    return f"({tokens} / {batches} / {most} < {SMALL_BATCH:.15g})"
+    full = f"clamp_max(avg({series('trellis_engine_max_batch_tokens')} > 0), {FULL_BATCH})"
+    return f"({tokens} / {batches} / {full} < {SMALL_BATCH:.15g})"
 
 
 def _by_waiting(
