@@ -20,6 +20,12 @@ def tool(*arguments: str) -> str:
     return subprocess.run([TOOL, *arguments], capture_output=True, text=True, check=True).stdout
 
 
+def built(program: str) -> str:
+    """Where the cluster tool keeps a program that it has built, or fetched."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(cache) / "trellis" / "cluster" / "bin" / program)
+
+
 def kubectl(*arguments: str, stdin: str | None = None) -> str:
     """What kubectl prints."""
     command = [TOOL, "run", "kubectl", *arguments]

@@ -4,7 +4,6 @@ What works there is the API server and the operator.
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.cluster import ROOT, TOOL, kubectl, tool
+from bench.cluster import ROOT, TOOL, built, kubectl, tool
 
 NAMESPACE = "scale"
 FAKE_NODES = 10
@@ -62,10 +61,9 @@ def _fake_node(number: int) -> dict[str, Any]:
 
 
 def kwok_command() -> list[str]:
-    kwok = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "trellis" / "cluster" / "bin" / "kwok"
     stages, kubeconfig = Path(__file__).with_name("kwok.yaml"), tool("kubeconfig").strip()
     return [
-        str(kwok),
+        built("kwok"),
         "--manage-nodes-with-label-selector=type=kwok",
         f"--config={stages}",
         f"--kubeconfig={kubeconfig}",

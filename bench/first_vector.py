@@ -9,9 +9,8 @@ import json
 import os
 import subprocess
 import time
-from pathlib import Path
 
-from bench.cluster import ROOT, TOOL, kubectl, named, tool, until
+from bench.cluster import ROOT, TOOL, built, kubectl, named, tool, until
 from bench.record import Spread, surroundings, table, write
 
 MANIFEST = ROOT / "examples" / "minilm.yaml"
@@ -56,7 +55,7 @@ def main() -> None:
 
 
 def _install() -> None:
-    helm = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trellis" / "cluster" / "bin" / "helm"
+    helm = built("helm")
     tool("build", "helm")
     images = {
         "operator": {"repository": "trellis.local/operator", "tag": "dev"},
@@ -68,7 +67,7 @@ def _install() -> None:
     command = [
         TOOL,
         "run",
-        str(helm),
+        helm,
         "install",
         "trellis",
         chart,

@@ -41,7 +41,8 @@ class Timing:
     """For engines: whose calls these are."""
     trace: "RequestTrace | None" = None
     """Where the request belongs to one."""
-    _held_until: float = 0.0
+    _waits: tuple[tuple[float, float], ...] = ()
+    """For an engine: when each began and ended, none beside another and the last one last."""
 
     def took(self, stage: str, began: float) -> None:
         """A stage of the gateway that began at `began`, on the clock of `time.perf_counter`, is over."""
@@ -53,8 +54,10 @@ class Timing:
     def held(self, began: float) -> None:
         """A wait for an engine that began at `began`, on the clock of `time.perf_counter`, is over."""
         now = time.perf_counter()
-        self.hold_s += now - max(began, self._held_until)
-        self._held_until = now
+        apart = tuple(each for each in self._waits if each[1] < began)
+        first = min([began, *(start for start, _ in self._waits[len(apart) :])])
+        self._waits = (*apart, (first, now))
+        self.hold_s = sum(end - start for start, end in self._waits)
         if self.trace is not None:
             self.trace.stage("hold", began, now)
 

@@ -8,6 +8,7 @@ import pytest
 from ivy.client.target import Standing, Target
 from ivy.hold import ECHO_S, MOST_REQUESTS
 from ivy.timing import Timing
+from roadkit.collector import collecting
 
 
 @pytest.fixture
@@ -210,9 +211,33 @@ async def test_the_wait_is_a_stage_of_its_own_and_makes_no_answer_late(alone, te
     )
 
 
-def test_waits_of_calls_at_the_same_time_count_once(monkeypatch):
-    timing, now = Timing(began=0.0), iter([3.0, 4.0, 9.0])
+@pytest.mark.parametrize(
+    ("waits", "held_s"),
+    [
+        ([(1.0, 3.0), (2.0, 4.0), (7.0, 9.0)], 3.0 + 2.0),
+        ([(1.0, 3.0), (5.0, 6.0), (4.0, 7.0)], 2.0 + 3.0),
+        ([(2.0, 3.0), (5.0, 6.0), (1.0, 7.0)], 6.0),
+        ([(1.0, 3.0), (5.0, 6.0), (2.0, 7.0), (2.0, 8.0)], 7.0),
+    ],
+)
+def test_waits_of_calls_at_the_same_time_count_once(monkeypatch, waits, held_s):
+    timing, now = Timing(began=0.0), iter([ended for _, ended in waits])
     monkeypatch.setattr("ivy.timing.time.perf_counter", lambda: next(now))
-    for began in (1.0, 2.0, 7.0):
+    for began, _ in waits:
         timing.held(began)
-    assert timing.hold_s == 2.0 + 1.0 + 2.0
+    assert timing.hold_s == held_s
+
+
+async def test_a_wait_is_a_span_of_its_request(serve, tell, engine, until):
+    with collecting() as collector:
+        traced = {"trace_endpoint": collector.endpoint, "trace_sample_percent": 100.0}
+        gateway = await serve(ready=False, hold_s=30.0, **traced)
+        await tell(gateway)
+        call = asyncio.create_task(gateway.embed(input="a"))
+        await waits(gateway, until)
+        await tell(gateway, engine)
+        assert (await call).status == 200
+        await until(lambda: bool(collector.spans(kind="SERVER")))
+    [root], [hold] = collector.spans(kind="SERVER"), collector.spans(name="hold")
+    assert (hold.trace, hold.parent) == (root.trace, root.id)
+    assert root.began_ns < hold.began_ns < hold.ended_ns <= root.ended_ns

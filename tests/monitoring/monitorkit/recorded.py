@@ -17,7 +17,7 @@ import yaml
 from monitorkit.programs import NAMESPACE, model
 from trellis_operator.desired.monitor import pod_monitor
 
-from bench.cluster import TOOL, kubectl, tool, until
+from bench.cluster import TOOL, built, kubectl, tool, until
 
 RECORD = Path(__file__).resolve().parents[1] / "recorded" / "prometheus-operator.yaml"
 _GO = Path(TOOL).parent / "go" / "prometheus-operator"
@@ -64,9 +64,8 @@ def _operator() -> Iterator[None]:
     [user] = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))["users"]
     shown = ("cert", user["user"]["client-certificate"]), ("key", user["user"]["client-key"])
     flags = [f"-{kind}-file={path}" for kind, path in (*shown, ("ca", str(kubeconfig.parent / "pki" / "ca.crt")))]
-    program = Path.home() / ".cache" / "trellis" / "cluster" / "bin" / "prometheus-operator" / "operator"
     where = ("-apiserver=https://127.0.0.1:6443", "-web.listen-address=127.0.0.1:18443", "-log-level=warn")
-    running = subprocess.Popen([TOOL, "run", str(program), *where, *flags])
+    running = subprocess.Popen([TOOL, "run", built("prometheus-operator/operator"), *where, *flags])
     try:
         yield
     finally:
