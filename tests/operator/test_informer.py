@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -91,6 +92,9 @@ class Seen:
         self.names.discard(item["metadata"]["name"])
         self.changed.set()
 
+    def visit_all(self) -> None:
+        raise AssertionError("no kind that every model needs is ever refused as one that is optional")
+
     async def until(self, names: set[str]) -> None:
         async with asyncio.timeout(10):
             while self.names != names:
@@ -152,6 +156,22 @@ async def test_after_an_error_event_a_new_list_finds_what_was_missed(server: Ser
     server.items = {"new": item("new")}
     await watch.put(event("ERROR", {"code": code, "reason": "Expired"}))
     await seen.until({"new"})
+
+
+@pytest.mark.parametrize("informer", [Pace(first_pause_s=0.1, last_pause_s=0.2)], indirect=True)
+@pytest.mark.parametrize("code", [410, 500])
+async def test_watches_that_tell_of_errors_alone_are_begun_again_ever_less_often(
+    server: Server, seen: Seen, caplog: pytest.LogCaptureFixture, code: int
+) -> None:
+    error = event("ERROR", {"code": code, "reason": "Expired", "message": "too old"})
+    for _ in range(4):
+        await (await server.watch()).put(error)
+    watch = await server.watch()
+    await watch.put(event("ADDED", item("a", 2)))
+    await seen.until({"a"})
+    await watch.put(error)
+    await server.watch()
+    assert re.findall("too old; next try in (.*) s", caplog.text) == ["0.1", "0.2", "0.2"]
 
 
 @pytest.mark.parametrize("line", [b"not json\n", b'{"type": "ADDED", "obj'])

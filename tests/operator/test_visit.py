@@ -97,7 +97,7 @@ async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> As
         api=api,
         store=store,
         models=models,
-        setting=lambda: setting,
+        setting={KEY[0]: setting}.__getitem__,
         unseen=lambda: unseen.kinds,
         capacity=Capacity(api),
         executor=Executor(api, store, metrics),

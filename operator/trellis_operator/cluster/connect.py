@@ -9,8 +9,10 @@ from kubernetes.aio import config as kube_config
 
 from trellis_operator.errors import OperatorError
 
-_CONNECTIONS = 64
-"""More than there are watches and workers together."""
+_NO_LIMIT = 0
+"""Each watch holds a connection, and there is one a kind and namespace; a limit below that would leave calls none. What
+bounds connections is the number of those watches and of workers.
+"""
 
 
 async def connect() -> client.ApiClient:
@@ -20,7 +22,7 @@ async def connect() -> client.ApiClient:
         OperatorError: there is neither a service account nor a kubeconfig that can be used.
     """
     settings: Any = client.Configuration()
-    settings.connection_pool_maxsize = _CONNECTIONS
+    settings.connection_pool_maxsize = _NO_LIMIT
     settings.retries = 0  # the caller decides what is asked again
     try:
         if "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:

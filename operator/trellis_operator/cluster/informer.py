@@ -37,6 +37,9 @@ class Target(Protocol):
     def drop(self, kind: Kind, item: Object) -> None:
         """One that is gone."""
 
+    def visit_all(self) -> None:
+        """What may be asked for is another: a kind that was refused is not any more."""
+
 
 class Informer:
     """Follows the objects of one kind that carry our label."""
@@ -50,10 +53,11 @@ class Informer:
         metrics: Metrics,
         pace: Pace,
     ) -> None:
-        self.kind = kind
-        self._api, self._namespace, self._target, self._metrics = api, namespace, target, metrics
-        self._pace = pace
+        self.kind, self.namespace = kind, namespace
+        self._api, self._target, self._metrics, self._pace = api, target, metrics, pace
         self._path = kind.path(namespace)
+        self._errors = 0
+        """Errors that watches told of in a row, with nothing else between."""
         self.begun = asyncio.Event()
         """Set once the first list was taken in, or is known to be refused."""
         self.refused = False
@@ -67,16 +71,15 @@ class Informer:
         while True:
             try:
                 version = await self._list()
-                self.away = self.refused = False
-                pause_s = self._pace.first_pause_s
+                if not self._errors:
+                    pause_s = self._pace.first_pause_s
                 why = await self._follow(version)
             except (AwayError, RefusedError) as error:
                 self.away = True
                 why = "away" if isinstance(error, AwayError) else "error"
-                now_s = self._pace.refused_s if self.refused else pause_s
-                log.warning("watch of %s: %s; next try in %.1f s", self.kind.plural, error, now_s)
-                await asyncio.sleep(now_s * random.uniform(0.5, 1.0))  # noqa: S311
-                pause_s = min(2 * pause_s, self._pace.last_pause_s)
+                log.warning("watch of %s: %s; next try in %.1f s", self.kind.plural, error, pause_s)
+                await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311
+                pause_s = min(2 * pause_s, self._pace.refused_s if self.refused else self._pace.last_pause_s)
             self._metrics.restart(self.kind.name, why)
 
     async def _list(self) -> str:
@@ -88,8 +91,12 @@ class Informer:
             if self.refused:
                 self.begun.set()
             raise
-        self._target.replace(self.kind, self._namespace, items)
+        was_refused = self.refused
+        self.away = self.refused = False
+        self._target.replace(self.kind, self.namespace, items)
         self.begun.set()
+        if was_refused:
+            self._target.visit_all()
         return version
 
     async def _whole(self) -> tuple[str, list[Object]]:
@@ -112,10 +119,23 @@ class Informer:
             events = self._api.watch(self._path, self._pace.silence_s, timeoutSeconds=str(self._pace.watch_s), **query)
             async for event in events:
                 if event["type"] == "ERROR":
-                    return "expired" if event["object"].get("code") == 410 else "error"
+                    return self._why(event["object"])
+                self._errors = 0
                 version = event["object"]["metadata"]["resourceVersion"]
                 self._take(event["type"], event["object"])
         return "relist"
+
+    def _why(self, status: Object) -> str:
+        """Why a watch that told of an error needs a new list: at once, if it is the first.
+
+        Raises:
+            RefusedError: it is not; a pause is due.
+        """
+        self._errors += 1
+        code = int(status.get("code", 500))
+        if self._errors > 1:
+            raise RefusedError(code, str(status.get("reason", "")), str(status.get("message", "")))
+        return "expired" if code == 410 else "error"
 
     def _take(self, change: str, item: Object) -> None:
         takers: dict[str, Callable[[Kind, Object], None]] = {

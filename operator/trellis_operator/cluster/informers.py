@@ -41,10 +41,10 @@ class Informers:
         """The kinds of which the API server does not tell at present, and should."""
         return sorted({each.kind.plural for each, _ in self._all() if each.away and not each.refused})
 
-    @property
-    def refused(self) -> frozenset[str]:
-        """Names of the optional kinds that are served and not for us: nothing of them is asked for."""
-        return frozenset(each.kind.name for each, _ in self._all() if each.refused)
+    def refused_in(self, namespace: str) -> frozenset[str]:
+        """Names of the optional kinds that are served and not for us in a namespace: nothing of them is asked for."""
+        here = (each for each, _ in self._all() if each.namespace in (None, namespace))
+        return frozenset(each.kind.name for each in here if each.refused)
 
     async def run(self) -> None:
         """Stay until cancelled; then end all. An informer that ends by itself had a fault: it is raised."""
@@ -56,9 +56,9 @@ class Informers:
 
     def _end(self, name: str) -> None:
         """Follow a kind no more, and forget what is known of it."""
-        for (informer, task), namespace in zip(self._running.pop(name), self._namespaces, strict=True):
+        for informer, task in self._running.pop(name):
             task.cancel()
-            self._target.replace(informer.kind, namespace, [])
+            self._target.replace(informer.kind, informer.namespace, [])
 
     def _begin(self, kind: Kind, namespace: str | None) -> tuple[Informer, asyncio.Task[None]]:
         informer = Informer(self._api, kind, namespace, self._target, self._metrics, self._pace)

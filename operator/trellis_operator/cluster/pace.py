@@ -12,7 +12,7 @@ class Pace:
         watch_s: the API server ends a watch after this long.
         silence_s: a watch that says nothing for longer is dead; bookmarks come every minute.
         first_pause_s: after a failure of a watch of children; it doubles up to `last_pause_s`.
-        refused_s: after the API server said that a kind of children is none that we may list.
+        refused_s: up to which it doubles where the API server says that a kind of children is none that we may list.
     """
 
     relist_s: float = 600.0

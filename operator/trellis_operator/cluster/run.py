@@ -125,7 +125,7 @@ class Operator:
         )
         return Reconciler(visitor, models, store, self._metrics, self._config.resync_s)
 
-    def _setting(self) -> ClusterSetting:
+    def _setting(self, namespace: str) -> ClusterSetting:
         config = self._config
         return ClusterSetting(
             engine_image=config.engine_image,
@@ -137,19 +137,20 @@ class Operator:
             image_volumes=config.image_volumes,
             prometheus_url=config.prometheus_url,
             prometheus_authentication=config.prometheus_authentication,
-            served=self._discovery.served - self._informers.refused,
+            served=self._discovery.served - self._informers.refused_in(namespace),
         )
 
     async def _lead(self) -> None:
         """Observe first, then work: a visit that does not know what is there would take all of it for absent."""
         await self._look_until_answered()
         self._informers.follow(self._discovery.served)
+        await _first_to_end([self._informers.run(), self._work()])
+
+    async def _work(self) -> None:
         await self._informers.wait_begun()
         log.info("children are known; following EmbeddingModels")
         workers = [self._reconciler.work() for _ in range(self._config.workers)]
-        await _first_to_end(
-            [self._informers.run(), self._models.run(), self._discovery.run(self._kinds_changed), *workers]
-        )
+        await _first_to_end([self._models.run(), self._discovery.run(self._kinds_changed), *workers])
 
     async def _look_until_answered(self) -> None:
         while True:

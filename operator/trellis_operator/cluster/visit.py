@@ -52,14 +52,14 @@ class Visitor:
     """Visits models.
 
     Attributes:
-        setting: asked at each visit, since the kinds that an API server knows may change.
+        setting: of a namespace; asked at each visit, since the kinds that an API server has for us may change.
         unseen: the kinds of which the API server does not tell at present, so that what is known of them may be old.
     """
 
     api: Api
     store: Store
     models: Models
-    setting: Callable[[], ClusterSetting]
+    setting: Callable[[str], ClusterSetting]
     unseen: Callable[[], Sequence[str]]
     capacity: Capacity
     executor: Executor
@@ -129,7 +129,7 @@ class Visitor:
         return told
 
     async def _wanted(self, model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> list[Object]:
-        setting = self.setting()
+        setting = self.setting(model.namespace)
         waits = source_lacks(model, setting) is not None or not _is_downloaded(model, observed, secrets)
         wanted = hold(desired(model, setting, secrets, observed.folders_read), observed, waits)
         return [await self._with_strategy(model, each, observed) for each in wanted]
@@ -162,15 +162,16 @@ class Visitor:
         open_targets: set[Any],
         warmth: tuple[Warmth, ...],
     ) -> View:
+        setting = self.setting(model.namespace)
         return view(
             model,
             self.store.observed((model.namespace, model.name), model.uid),
             secrets.hashes,
             refusals=[*secrets.refusals, *memory.patience.refusals(open_targets)],
             missing_secrets=[name for name in secret_names(model) if name not in secrets.hashes],
-            missing_kinds=missing_kinds(model, self.setting()),
-            source_lacks=source_lacks(model, self.setting()),
-            scaler_lacks=scaler_lacks(model, self.setting()),
+            missing_kinds=missing_kinds(model, setting),
+            source_lacks=source_lacks(model, setting),
+            scaler_lacks=scaler_lacks(model, setting),
             contested=memory.patience.contested(time.monotonic()),
             rewritten=[told(*each) for each in sorted(memory.rewritten.items())],
             warmth=warmth,
