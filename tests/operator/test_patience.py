@@ -82,3 +82,12 @@ def test_when_the_next_try_may_be_is_told() -> None:
     assert patience.next_try(0) is None
     patience.tried(action(), 0, refusal(TARGET, 403, "no"))
     assert patience.next_try(0.5) == 1.5
+
+
+def test_what_was_tried_long_ago_is_forgotten() -> None:
+    """A ConfigMap's name carries a hash: each change of the manifest is another object."""
+    patience = Patience()
+    for number in range(100):
+        change = Action(APPLY, ("ConfigMap", f"m-{number}"), "absent", {"body": number})
+        patience.tried(change, 100.0 * number, None)
+    assert repr(patience) == "Patience(10 objects)"

@@ -18,7 +18,7 @@ from trellis_operator.cluster.fence import Fence
 from trellis_operator.cluster.metrics import Metrics
 from trellis_operator.cluster.models import Models
 from trellis_operator.cluster.store import Store
-from trellis_operator.cluster.visit import CHANGED, CONVERGED, Visitor
+from trellis_operator.cluster.visit import CHANGED, CONVERGED, GONE, REFUSED, STALE, Visitor
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.validate import validate
 
@@ -35,11 +35,14 @@ class Server:
     webhook: Callable[[str, Body], None] = lambda target, body: None
     objects: dict[str, Body] = field(default_factory=dict)
     writes: list[str] = field(default_factory=list)
+    gone: bool = False
+    status_refusal: int | None = None
+    """The code that it refuses a status with."""
 
     async def answer(self, request: web.Request) -> web.Response:
         target = request.path.partition("/namespaces/search/")[2]
         if target.startswith("embeddingmodels/"):
-            return web.json_response(await self._of_model(request))
+            return await self._of_model(request)
         if request.method == "GET":
             there = self.objects.get(target)
             return web.json_response(there or {}, status=200 if there else 404)
@@ -51,12 +54,16 @@ class Server:
             self.objects[target] = body
         return web.json_response(body)
 
-    async def _of_model(self, request: web.Request) -> Body:
+    async def _of_model(self, request: web.Request) -> web.Response:
+        if self.gone:
+            return web.json_response({}, status=404)
+        if request.method == "PATCH" and self.status_refusal:
+            return web.json_response({"message": 'failed calling webhook "w": EOF'}, status=self.status_refusal)
         if request.method == "PATCH":
             changes = await request.json()
             self.model["status"] = self.model.get("status", {}) | changes["status"]
             self.model["metadata"]["resourceVersion"] += "0"
-        return self.model
+        return web.json_response(self.model)
 
     def degraded(self) -> tuple[str, str, str]:
         conditions = {each["type"]: each for each in self.model["status"]["conditions"]}
@@ -217,3 +224,42 @@ async def test_no_pod_is_made_of_an_image_that_would_be_copied_as_a_whole(server
     conditions = {each["type"]: each for each in server.model["status"]["conditions"]}
     assert conditions["Ready"]["reason"] == "PathNeeded"
     assert "spec.model.source.image.path" in conditions["Ready"]["message"]
+
+
+@pytest.mark.parametrize("code", [500, 409, 422])
+async def test_a_status_that_is_refused_is_told_as_such_and_soon_written_again(
+    server: Server, visitor: Visitor, code: int
+) -> None:
+    server.status_refusal = code
+    for _ in range(2):
+        assert await visitor.visit(KEY) == REFUSED
+        assert visitor.next_try_s(KEY) == 15.0
+    assert "status" not in server.model
+    server.status_refusal = None
+    assert await visitor.visit(KEY) == CHANGED
+    assert server.degraded()[1] == "AsAskedFor"
+    assert await visitor.visit(KEY) == CONVERGED
+    assert visitor.next_try_s(KEY) is None
+
+
+async def test_a_model_whose_deletion_no_watch_told_is_forgotten_though_its_children_were_left(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await visitor.visit(KEY)
+    server.gone = True
+    assert await visitor.visit(KEY) == CONVERGED
+    monkeypatch.setattr("trellis_operator.cluster.visit._SURE_S", 0.0)
+    assert await visitor.visit(KEY) == STALE
+    assert KEY not in visitor.models
+    assert await visitor.visit(KEY) == GONE
+    assert KEY not in visitor.memories
+
+
+async def test_a_model_that_is_there_is_asked_for_now_and_then_and_stays(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await visitor.visit(KEY)
+    monkeypatch.setattr("trellis_operator.cluster.visit._SURE_S", 0.0)
+    before = visitor.memories[KEY].sure_at
+    assert await visitor.visit(KEY) == CONVERGED
+    assert visitor.memories[KEY].sure_at > before

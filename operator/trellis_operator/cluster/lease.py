@@ -23,7 +23,7 @@ _FENCE_S = 10.0
 _RENEW_S = 4.0
 _WATCH_S = 2.0
 _TAKEN = (404, 409)
-"""Another one has written the Lease, or taken it away. Whatever else is refused is asked for again while it lasts."""
+"""Somebody has written the Lease, or taken it away. Whatever else is refused is asked for again while it lasts."""
 
 
 class LeadershipLostError(FencedError):
@@ -50,7 +50,7 @@ class Leadership:
                 version = lease["metadata"]["resourceVersion"] if lease else ""
                 if version != seen[0]:
                     seen = (version, now_s())
-                if lease is None or not _holder(lease) or now_s() - seen[1] > _duration_s(lease):
+                if lease is None or self._is_free(lease) or now_s() - seen[1] > _duration_s(lease):
                     await self._take(lease)
                     log.info("this is the leader now: %s", self._identity)
                     return
@@ -69,12 +69,8 @@ class Leadership:
             if self._fence.left_s() <= 0:
                 raise LeadershipLostError("the Lease was not renewed in time")
             try:
-                await self._take(self._lease)
-            except RefusedError as error:
-                if error.code in _TAKEN:
-                    raise LeadershipLostError(f"the Lease is another's: {error}") from error
-                log.warning("the Lease was not renewed: %s", error)
-            except AwayError as error:
+                await self._renew()
+            except (AwayError, RefusedError) as error:
                 log.warning("the Lease was not renewed: %s", error)
 
     async def release(self) -> None:
@@ -86,6 +82,25 @@ class Leadership:
                 await self._api.replace(self._path, self._lease)
             except (AwayError, RefusedError) as error:
                 log.info("the Lease was not given back: %s", error)
+
+    async def _renew(self) -> None:
+        """Renew; what another one wrote, or ourselves in a renewal whose answer was lost, is taken in first.
+
+        Only a renewal that is answered opens the fence: others count from the version that they saw last.
+        """
+        try:
+            await self._take(self._lease)
+        except RefusedError as error:
+            if error.code not in _TAKEN:
+                raise
+            lease = await self._api.get(self._path)
+            if lease is None or _holder(lease) != self._identity:
+                raise LeadershipLostError(f"the Lease is another's: {error}") from error
+            await self._take(lease)
+
+    def _is_free(self, lease: Object) -> bool:
+        """Whether nobody has it but us, who may have taken it in a call whose answer was lost."""
+        return _holder(lease) in ("", self._identity)
 
     async def _take(self, lease: Object | None) -> None:
         started = now_s()

@@ -1,5 +1,6 @@
 """What is remembered of one model between visits. All of it may be lost: the next visit only costs a little more."""
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,8 @@ class Memory:
         status_said: the last status that was written.
         status_seen: what came out of it; an older CRD drops fields.
         warming: whether an engine with graphs starts, as far as is known.
+        untold: whether the last status that was to be written was refused.
+        sure_at: when the API server last said that the model is there, in seconds of `time.monotonic`.
     """
 
     patience: Patience = field(default_factory=Patience)
@@ -30,6 +33,8 @@ class Memory:
     status_said: Object | None = None
     status_seen: Object | None = None
     warming: bool = False
+    untold: bool = False
+    sure_at: float = field(default_factory=time.monotonic)
     _parsed: tuple[object, EmbeddingModel] | None = None
 
     def keep_rewritten(self, todo: Plan) -> None:

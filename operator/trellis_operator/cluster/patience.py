@@ -32,6 +32,9 @@ class Patience:
     def __init__(self) -> None:
         self._cases: dict[Ref, _Case] = {}
 
+    def __repr__(self) -> str:
+        return f"Patience({len(self._cases)} objects)"
+
     def allows(self, action: Action, now: float) -> bool:
         """Whether the action may be tried now; another wish than before may at once."""
         case = self._cases.get(action.target)
@@ -45,9 +48,13 @@ class Patience:
         return case.tries >= _FREE_TRIES and now - case.last <= _FORGIVEN_S
 
     def tried(self, action: Action, now: float, refusal: Refusal | None, writer: str = "") -> None:
-        """Remember how it went, and who else wrote the field, where that is known."""
+        """Remember how it went, and who else wrote the field, where that is known.
+
+        What was tried long ago is forgotten: objects whose names carry a hash are other ones after each change.
+        """
+        self._cases = {target: each for target, each in self._cases.items() if now - each.last <= _FORGIVEN_S}
         case = self._cases.get(action.target)
-        if case is None or case.body != action.body or now - case.last > _FORGIVEN_S:
+        if case is None or case.body != action.body:
             case = self._cases[action.target] = _Case(action.body, action.reason)
         case.tries, case.last, case.refusal, case.reason = case.tries + 1, now, refusal, action.reason
         case.writer = writer or case.writer

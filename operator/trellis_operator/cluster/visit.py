@@ -45,6 +45,10 @@ CONVERGED, CHANGED, REFUSED, GONE, STALE = "converged", "changed", "refused", "g
 
 _WARMING_S = 5.0
 """Between two looks at engines that warm up."""
+_UNTOLD_S = 15.0
+"""Until a status that was refused is written again."""
+_SURE_S = 600.0
+"""For so long a model that needs nothing is taken to be there because no watch told that it is gone."""
 
 
 @dataclasses.dataclass
@@ -86,13 +90,14 @@ class Visitor:
         # What is not understood is left as it is, whoever made it.
         todo = Plan() if isinstance(model.model.source, UnknownSource) else plan(wanted, observed, known)
         memory.keep_rewritten(todo)
-        if todo and not await self._is_current(key, body):
+        unsure = time.monotonic() - memory.sure_at > _SURE_S
+        if (todo or unsure) and not await self._is_current(key, body, memory):
             return STALE
         done = await self.executor.carry_out(todo, key, model.uid, memory)
         warmth = await self._warmth(key, model, memory)
         seen = self._view(model, secrets, memory, todo.targets, warmth)
         written = await self._tell(model, seen, memory, body, done)
-        if seen.refusals:
+        if seen.refusals or memory.untold:
             return REFUSED
         return CHANGED if done or written else self._converged()
 
@@ -113,7 +118,8 @@ class Visitor:
         if memory is None:
             return None
         held_s = memory.patience.next_try(time.monotonic())
-        waits = [each for each in (held_s, _WARMING_S if memory.warming else None) if each is not None]
+        due = ((_WARMING_S, memory.warming), (_UNTOLD_S, memory.untold))
+        waits = [each for each in (held_s, *(wait_s for wait_s, waits in due if waits)) if each is not None]
         return min(waits, default=None)
 
     async def _warmth(self, key: Key, model: EmbeddingModel, memory: Memory) -> tuple[Warmth, ...]:
@@ -144,13 +150,14 @@ class Visitor:
             room = await self.capacity.room(model) if model.engine.accelerated else None
         return each | {"spec": each["spec"] | {"strategy": rollout.strategy(model, seen, room, waiting)}}
 
-    async def _is_current(self, key: Key, body: Object) -> bool:
+    async def _is_current(self, key: Key, body: Object, memory: Memory) -> bool:
         """Whether the model is still what we took it for: what a watch told may be old, or the model gone."""
         now = await self.api.get(EMBEDDING_MODEL.path(*key))
         if now is None:
             self.models.drop(key)
             return False
         self.models.put(now)
+        memory.sure_at = time.monotonic()
         same = all(now["metadata"].get(field) == body["metadata"].get(field) for field in ("uid", "generation"))
         return same and "deletionTimestamp" not in now["metadata"]
 
@@ -185,6 +192,7 @@ class Visitor:
         wanted = status(seen, said, before, _now())
         news: list[Condition] = []
         # A CRD of another version may keep a status otherwise than it was written: that is no difference.
+        memory.untold = False
         settled = wanted == memory.status_said and before == memory.status_seen
         written = wanted != before and not settled and await self._write_status(model, wanted, before, memory)
         if written:
@@ -200,6 +208,7 @@ class Visitor:
             now = await self.api.merge(EMBEDDING_MODEL.path(model.namespace, model.name, "status"), body)
         except RefusedError as error:
             log.warning("%s/%s: its status was not taken: %s", model.namespace, model.name, error)
+            memory.untold = error.code != 404  # a model that is gone has none
             return False
         self.models.put(now)
         memory.status_said, memory.status_seen = wanted, now.get("status", {})

@@ -66,8 +66,8 @@ def mounted_folder(pod: Object, model: str) -> str:
     """
     mounts = (mount for each in pod.get("containers", []) for mount in each.get("volumeMounts", []))
     path = next((mount.get("subPath", "") for mount in mounts if mount["name"] == _VOLUME), "")
-    volume = next((each for each in pod.get("volumes", []) if each["name"] == _VOLUME), {})
-    claim = volume.get("persistentVolumeClaim", {}).get("claimName")
+    volumes: dict[str, Object] = {each["name"]: each for each in pod.get("volumes", [])}
+    claim = volumes.get(_VOLUME, {}).get("persistentVolumeClaim", {}).get("claimName")
     return path.partition("/")[0] if claim == names.claim_of(model) else ""
 
 
