@@ -147,6 +147,21 @@ async def test_an_optional_kind_that_is_refused_in_one_namespace_is_there_in_oth
     assert informers.refused_in("search") == frozenset()
 
 
+async def test_a_kind_that_is_refused_once_at_the_start_is_not_taken_for_absent(
+    server: Server, informers: Informers, seen: Seen
+) -> None:
+    server.forbidden = {POD_MONITOR.plural}
+    informers.follow(SERVED)
+    async with asyncio.timeout(10):
+        while await server.asked.get() != POD_MONITOR.plural:
+            pass
+        server.forbidden = set()
+        await informers.wait_begun()
+    assert informers.refused_in("search") == frozenset()
+    assert seen.names["PodMonitor"] == ["m-engine"]
+    assert not seen.visits.is_set()
+
+
 async def test_a_kind_that_was_refused_is_soon_asked_for_again_and_all_models_are_visited(
     server: Server, informers: Informers, seen: Seen
 ) -> None:

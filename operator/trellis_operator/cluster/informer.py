@@ -58,10 +58,12 @@ class Informer:
         self._path = kind.path(namespace)
         self._errors = 0
         """Errors that watches told of in a row, with nothing else between."""
+        self._doubted = False
+        """Whether a list was refused."""
         self.begun = asyncio.Event()
         """Set once the first list was taken in, or is known to be refused."""
         self.refused = False
-        """Whether the kind is optional, and from the first list on we were told that it is not for us."""
+        """Whether the kind is optional, and instead of a first list we were told twice that it is not for us."""
         self.away = False
         """Whether the API server did not tell when it was asked last: what is known may be old."""
 
@@ -87,7 +89,9 @@ class Informer:
             version, items = await self._whole()
         except RefusedError:
             # Rights that are taken away later leave what is known as it is: it may be old, and is not gone.
-            self.refused = self.refused or (self.kind.optional and not self.begun.is_set())
+            # What is told once, at the start, may come from a role or a CRD that is being made at this moment.
+            self._doubted, doubted = True, self._doubted
+            self.refused = self.refused or (self.kind.optional and doubted and not self.begun.is_set())
             if self.refused:
                 self.begun.set()
             raise
