@@ -21,7 +21,7 @@ from tulip_rose.rose.card import ModelCard, Task
 from tulip_rose.rose.cuda import used_bytes
 from tulip_rose.rose.device import Device
 from tulip_rose.rose.digest import folder_digest
-from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.errors import LoadError, StepError, TrialError
 from tulip_rose.rose.folder import read_object
 from tulip_rose.rose.graphs.device import GraphDevice
 from tulip_rose.rose.graphs.framed import Framed, Progress
@@ -74,7 +74,9 @@ class Engine:
         """Load the model in a folder and run one step of it.
 
         Raises:
-            LoadError: it cannot be served as asked; one line that names the file and the key.
+            LoadError: it cannot be served as asked; one line that names the file and the key. Where its step fails it
+                is a TrialError, and names the attention.
+            EngineDeadError: the device can do nothing more.
         """
         options = options or EngineOptions()
         _check(path, options)
@@ -178,9 +180,14 @@ class Engine:
         """One token through everything: what cannot run is found before anybody waits for it."""
         ids = np.zeros(1, dtype=np.int32)
         wants = tuple(Want(((0, 1),), self.card.form(kind)) for kind in self.card.outputs)
-        rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
+        try:
+            rows = self.step(Batch.pack([Sequence(ids, wants, 0.0, inf)])).wait()
+        except StepError as error:
+            # What compilers of kernels say has many lines.
+            why = " ".join(str(error).split())
+            raise TrialError(f"{path}: with attention {self._kit.attention.name} a step fails: {why}") from error
         if any(rows.failed(0, want) for want in range(len(wants))):
-            raise LoadError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
+            raise TrialError(f"{path}: the model gives no finite vector for token 0 in {self.card.dtype}")
 
 
 def _check(path: Path, options: EngineOptions) -> None:

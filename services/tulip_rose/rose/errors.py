@@ -2,6 +2,7 @@
 
 RoseError
 ├── LoadError        the model cannot be served; one line that names the file and the key
+│   └── TrialError     the step that is tried when it is loaded fails
 ├── StepError        one batch failed; the engine goes on
 │   └── TooLargeError  it has no room on the device; halves of it may have
 └── EngineDeadError  the engine cannot go on; the process has to end
@@ -14,6 +15,10 @@ class RoseError(Exception):
 
 class LoadError(RoseError):
     """The model in the folder cannot be served as asked. Raised before the engine serves anything."""
+
+
+class TrialError(LoadError):
+    """Nothing stands against the model, and its first step fails all the same."""
 
 
 class StepError(RoseError):

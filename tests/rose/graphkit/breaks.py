@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from paritykit.rewritten import Seen, Words
 from tulip_rose.rose.options import GRAPHS_ON_CPU
 
@@ -26,6 +27,11 @@ LAID = Seen("test_padding.test_offsets_begin_with_the_batch_and_end_with_all_row
 WRITTEN = Seen("test_padding.test_everything_that_a_step_may_read_is_written_and_valid")
 SEES = Seen("test_padding.test_of_each_sequence_as_many_tokens_are_seen_as_it_says_and_of_pads_all")
 THREADS = Seen("test_cuda_device.test_each_thread_that_launches_does_so_on_the_stream_of_the_device")
+LOADED = "test_eager_loads.test_what_is_loaded_is_copied_to_pinned_memory_and_from_there_in_one_call_each"
+BORDERS = Seen("test_eager_loads.test_borders_of_sequences_are_loaded_once_each", {"seen": [2, 3], "loads": 2})
+TRIED = Seen(
+    "test_trial.test_a_kernel_that_raises_stops_the_start_in_one_line_that_names_the_attention", {"graphs": False}
+)
 WAITED = Seen("test_cuda_device.test_a_device_that_fails_while_a_step_is_waited_for_ends_the_engine")
 
 
@@ -124,6 +130,18 @@ BREAKS: dict[str, Break] = {
         (("part.rows.copy(), part.finite.copy()", "part.rows, part.finite"),),
         output("vectors of tokens"),
     ),
+    "what an eager step reads that is copied from where it lies": Break(
+        "cuda_device:CudaDevice.load",
+        (("self._cuda.beside(host)", "self._cuda.beside(tensor)"),),
+        Seen(LOADED, {"given": torch.arange(7)}),
+    ),
+    "pinned memory of an eager step that is not written": Break(
+        "cuda_device:CudaDevice.load", (("host.copy_(tensor)", "pass"),), Seen(LOADED, {"given": torch.arange(7)})
+    ),
+    "borders that are not loaded as a batch says": Break(
+        "backends.borders:Borders.of", (("ragged.load or", "None or"),), BORDERS
+    ),
+    "a trial whose error is another's": Break("engine:Engine._try", (("except StepError", "except KeyError"),), TRIED),
     "results of a step that are taken anew": Break(
         "graphs.growing:Growing._place",
         (("if self._held[number].shape[0] < like.nbytes:", "if True:"),),

@@ -6,9 +6,10 @@ from threading import local
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 from tulip_rose.rose.backends.here import Here
 from tulip_rose.rose.cuda import Cuda
+from tulip_rose.rose.cuda_device import CudaDevice
 from tulip_rose.rose.graphs.cpu_device import Stream
 from tulip_rose.rose.graphs.cuda_device import CudaGraphDevice
 from tulip_rose.rose.graphs.kit import FrameKit, OffsetsAttention
@@ -36,7 +37,8 @@ class FakeCuda(Cuda):
         """Whether polling a mark never finds it passed."""
         self._current = local()
         self._pools = 0
-        self._pinned: set[int] = set()
+        self._pinned: dict[int, UntypedStorage] = {}
+        """By address. They are kept, so that no other memory ever lies there."""
 
     def here(self) -> Here:
         return HERE
@@ -66,7 +68,8 @@ class FakeCuda(Cuda):
     def pinned(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
         self._ask("pinned")
         memory = poisoned(shape, dtype)
-        self._pinned.add(memory.untyped_storage().data_ptr())
+        storage = memory.untyped_storage()
+        self._pinned[storage.data_ptr()] = storage
         return memory
 
     def copy(self, target: Tensor, source: Tensor) -> None:
@@ -158,6 +161,13 @@ class FakeCaptured:
     def replay(self) -> None:
         self._cuda._ask("replay")
         self._cuda.current.put(self._work)
+
+
+class FakeEagerDevice(CudaDevice):
+    """The device of CUDA over it whose steps are all eager, with layers of a CPU."""
+
+    def kit(self, dtype: str, attention: str) -> Kit:
+        return TorchKit(self.torch_device, "auto")
 
 
 class FakeGraphDevice(CudaGraphDevice):

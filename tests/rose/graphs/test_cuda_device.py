@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from graphkit.fake_cuda import HERE, FakeCuda, FakeGraphDevice
+from graphkit.fake_cuda import HERE, FakeCuda, FakeEagerDevice, FakeGraphDevice
 from tulip_rose.rose import cuda_device
 from tulip_rose.rose.backends.chosen import ChosenAttention
 from tulip_rose.rose.batch import Batch
-from tulip_rose.rose.cuda_device import CudaDevice
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import EngineDeadError, LoadError, StepError, TooLargeError
 from tulip_rose.rose.graphs import framed
@@ -50,11 +49,6 @@ def cuda() -> FakeCuda:
 @pytest.fixture
 def engine(cuda: FakeCuda, folder: Path, load: Any) -> Engine:
     return load(folder, FakeGraphDevice(cuda))
-
-
-class EagerDevice(CudaDevice):
-    def kit(self, dtype: str, attention: str) -> Kit:
-        return TorchKit(self.torch_device, "auto")
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["heads within graphs", "heads behind them"])
@@ -192,7 +186,7 @@ def test_the_slot_of_a_step_that_failed_half_way_is_kept_until_its_copies_are_ma
 def test_what_the_host_cannot_do_with_a_result_fails_that_step_alone(
     folder: Path, load: Any, texts_of: Any, embed: Any, monkeypatch: pytest.MonkeyPatch, *, graphs: bool
 ) -> None:
-    device = FakeGraphDevice(FakeCuda(), heads_in_graphs=False) if graphs else EagerDevice(FakeCuda())
+    device = FakeGraphDevice(FakeCuda(), heads_in_graphs=False) if graphs else FakeEagerDevice(FakeCuda())
     engine = load(folder, device)
 
     def fails(*_: Any) -> Any:
@@ -209,7 +203,7 @@ def test_what_the_host_cannot_do_with_a_result_fails_that_step_alone(
 @pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
 def test_what_a_step_raises_is_sorted(folder: Path, load: Any, texts_of: Any, embed: Any, *, graphs: bool) -> None:
     cuda = FakeCuda()
-    engine = load(folder, FakeGraphDevice(cuda) if graphs else EagerDevice(cuda))
+    engine = load(folder, FakeGraphDevice(cuda) if graphs else FakeEagerDevice(cuda))
     cuda.next = NO_ROOM
     with pytest.raises(TooLargeError, match="29 tokens: no room in memory"):
         embed(engine, texts_of([20, 9]))
@@ -258,7 +252,7 @@ def test_steps_without_graphs_leave_their_rows_in_pinned_memory_behind_an_event(
     folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
 ) -> None:
     cuda = FakeCuda()
-    engine = load(folder, EagerDevice(cuda))
+    engine = load(folder, FakeEagerDevice(cuda))
     assert engine.graphs == NO_GRAPHS
     flight = engine.step(Batch.pack([Sequence.whole(own, engine.card.form()) for own in texts_of([5, 3])]))
     assert not flight.ready()
