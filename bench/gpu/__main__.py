@@ -1,8 +1,9 @@
-"""See the package. Ends with 1 where something is not right, whatever its speed."""
+"""See the package. Ends with 1 where something is not right, whatever its speed, or where something raised."""
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("without a GPU: this is the small part for a CPU; it shows that all of it runs, and its times say nothing")
     around = {**surroundings(PACKAGES), **hardware()}
     runs = _runs(asked, scale)
-    failures = [failure for run in runs for failure in run.failures]
+    failures = [line for run in runs for line in run.failures.lines]
     left_out = [what for run in runs for what in run.clock.left_out]
     verdict = "\n".join(f"- {each}" for each in failures) or "Everything that was checked holds."
     sections = [
@@ -52,11 +53,15 @@ def _runs(asked: argparse.Namespace, scale: Scale) -> list[ModelRun]:
             clock = Clock(whole.left / (len(asked.models) - index))
             run = ModelRun(key, SHAPES[key], Path(scratch), scale, clock, _telling(key, whole))
             runs.append(run)
-            run.say("writing a model of its shape, with random weights")
-            write_model(run.shape, run.folder, scale.device, small=scale.small)
-            run.do([part for part in PARTS if part in asked.only], asked.backends)
+            run.failures.attempt("all of it", partial(_all_of, run, asked))
     _say(f"done in {whole.gone:.0f} s")
     return runs
+
+
+def _all_of(run: ModelRun, asked: argparse.Namespace) -> None:
+    run.say("writing a model of its shape, with random weights")
+    write_model(run.shape, run.folder, run.scale.device, small=run.scale.small)
+    run.do([part for part in PARTS if part in asked.only], asked.backends)
 
 
 def _telling(key: str, whole: Clock) -> Callable[[str], None]:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,11 +13,12 @@ import torch
 from tulip_rose.rose.backends.table import FA2, FA3, FLASH4, TORCH, VARLEN
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
-from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.errors import LoadError, TrialError
 from tulip_rose.rose.lazy import LazyTensor
 from tulip_rose.rose.options import GRAPHS_ON_CPU, EngineOptions, GraphOptions
 from tulip_rose.sequence import Sequence as Text
 
+from bench.gpu.failures import Failures
 from bench.gpu.models import Ids, Shape, Vectors
 from bench.gpu.scale import GPU, Scale
 
@@ -171,21 +173,30 @@ def options(scale: Scale, backend: str, mode: str, dtype: str) -> EngineOptions:
     )
 
 
-def gather(shape: Shape, folder: Path, scale: Scale, names: Sequence[str]) -> Field:
+def gather(shape: Shape, folder: Path, scale: Scale, names: Sequence[str], failures: Failures) -> Field:
     """Load everybody who can be; `names` are those of backends, empty for all that need not be compiled first."""
     found = Field([], None)
     for name, backend, mode in _wanted(scale, names, found.left_out):
-        try:
-            engine = Engine.load(folder, options(scale, backend, mode, scale.dtype))
-        except LoadError as error:
-            found.left_out.append(f"{name}: {error}")
-            continue
-        found.roses.append(Rose(name, engine, mode == GRAPHS))
+        asked = options(scale, backend, mode, scale.dtype)
+        rose = failures.attempt(f"loading {name}", partial(_rose, name, folder, asked, found.left_out))
+        found.roses += [] if rose is None else [rose]
     if find_spec("sentence_transformers") is None:
         found.left_out.append(f"{PEER}: not installed")
     else:
-        found.peer = Peer(shape, folder, scale.device, scale.dtype)
+        peer = partial(Peer, shape, folder, scale.device, scale.dtype)
+        found.peer = failures.attempt(f"loading {PEER}", peer)
     return found
+
+
+def _rose(name: str, folder: Path, asked: EngineOptions, left_out: list[str]) -> Rose | None:
+    """None where something stands against it, which is no failure: it is named as left out."""
+    try:
+        return Rose(name, Engine.load(folder, asked), asked.graphs.mode == GRAPHS)
+    except TrialError:
+        raise
+    except LoadError as error:
+        left_out.append(f"{name}: {error}")
+        return None
 
 
 def _wanted(scale: Scale, names: Sequence[str], left_out: list[str]) -> Iterator[tuple[str, str, str]]:

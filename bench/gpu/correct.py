@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from tulip_rose.rose.engine import Engine
 
 from bench.gpu.contenders import EAGER, Contender, Field, Rose, options
+from bench.gpu.failures import Failures, some
 from bench.gpu.models import SEED, Ids, Reference, Vectors, made_up
 from bench.gpu.scale import Scale
 
@@ -84,21 +86,24 @@ def in_float32(folder: Path, scale: Scale, texts: list[Ids], rows: Vectors) -> P
     return Parity("eager, torch", "float32", lowest(found, rows), NEEDED["float32"])
 
 
-def of_contenders(field: Field, scale: Scale, texts: list[Ids], rows: Vectors) -> list[Parity]:
+def of_contenders(field: Field, scale: Scale, texts: list[Ids], rows: Vectors, failures: Failures) -> list[Parity]:
     """All that are measured; all texts in one batch, and again, so that a graph may have made them.
 
     Weights are random, and their rounding may cost more than that of a trained model. So an engine may be as far from
     the reference as twice what transformers itself loses in the same dtype, where that is more than `NEEDED` allows.
     """
-    peer = [] if field.peer is None else [Parity(field.peer.name, scale.dtype, _of(field.peer, texts, rows), None)]
-    allowed = NEEDED[scale.dtype]
-    needed = min([allowed, *(1 - 2 * (1 - each.cosine) for each in peer)])
-    found = [Parity(each.name, scale.dtype, _of(each, texts, rows), needed) for each in field.roses]
-    return [*found, *peer]
+
+    def of(contender: Contender, needed: float | None) -> Parity | None:
+        return failures.attempt(f"parity, {contender.name}", partial(_of, contender, scale.dtype, needed, texts, rows))
+
+    peer = some([] if field.peer is None else [of(field.peer, None)])
+    needed = min([NEEDED[scale.dtype], *(1 - 2 * (1 - each.cosine) for each in peer)])
+    return [*some([of(each, needed) for each in field.roses]), *peer]
 
 
-def _of(contender: Contender, texts: list[Ids], rows: Vectors) -> float:
-    return min(lowest(contender.embed(texts), rows) for _ in range(3))
+def _of(contender: Contender, dtype: str, needed: float | None, texts: list[Ids], rows: Vectors) -> Parity:
+    cosine = min(lowest(contender.embed(texts), rows) for _ in range(3))
+    return Parity(contender.name, dtype, cosine, needed)
 
 
 def lowest(found: Vectors, rows: Vectors) -> float:

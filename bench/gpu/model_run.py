@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from bench.gpu import correct, show, speed, timeline
-from bench.gpu.clients import serve
+from bench.gpu.clients import Served, serve
 from bench.gpu.contenders import EAGER, Field, gather, options
+from bench.gpu.failures import Failures, some
 from bench.gpu.models import SEED, Reference, Shape, made_up
 from bench.gpu.scale import GPU, Clock, Scale
 from bench.gpu.targets import TARGETS, Target
@@ -30,7 +32,7 @@ class ModelRun:
         say: a line of progress.
         sections: headings and Markdown, as they come.
         data: what was measured, for JSON.
-        failures: of correctness.
+        failures: of correctness, and what raised.
     """
 
     key: str
@@ -41,7 +43,10 @@ class ModelRun:
     say: Callable[[str], None]
     sections: list[tuple[str, str]] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
+    failures: Failures = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.failures = Failures(self.shape.name)
 
     def do(self, parts: Sequence[str], backends: Sequence[str]) -> None:
         """Load everybody, and do these parts."""
@@ -54,13 +59,13 @@ class ModelRun:
             "timeline": self._timeline,
         }
         self.say("loading")
-        contenders = gather(self.shape, self.folder, self.scale, backends)
+        contenders = gather(self.shape, self.folder, self.scale, backends, self.failures)
         self.clock.left_out += [f"{self.shape.name}: {why}" for why in contenders.left_out]
         try:
             for part in parts:
                 if self.clock.room(f"{self.shape.name}: {part}", PARTS[part] if self.scale.device == GPU else 0.0):
                     self.say(part)
-                    steps[part](contenders)
+                    self.failures.attempt(part, partial(steps[part], contenders))
         finally:
             contenders.close()
 
@@ -83,52 +88,68 @@ class ModelRun:
             return
         reference = Reference(self.shape, self.folder, self.scale.device, "float32")
         texts, rows = correct.expected(reference, self.scale, self._vocabulary)
-        found = [correct.in_float32(self.folder, self.scale, texts, rows)]
-        found += correct.of_contenders(contenders, self.scale, texts, rows)
-        self.failures += [
-            f"{self.shape.name}: {each.name} in {each.dtype}: cosine {each.cosine:.6f}, {each.needed:.6f} is needed"
-            for each in found
-            if not each.holds
-        ]
+        plain = partial(correct.in_float32, self.folder, self.scale, texts, rows)
+        found = some([self.failures.attempt("parity, eager, torch in float32", plain)])
+        found += correct.of_contenders(contenders, self.scale, texts, rows, self.failures)
+        for each in found:
+            if not each.holds:
+                said = f"cosine {each.cosine:.6f}, {each.needed:.6f} is needed"
+                self.failures.add(f"{each.name} in {each.dtype}: {said}")
         likeness = correct.likeness(rows)
         self._add("vectors", show.parities(found, likeness), {"likeness": likeness, "of": list(map(asdict, found))})
 
     def _graphs(self, contenders: Field) -> None:
-        found = [
-            correct.sameness(rose, tokens, sequences, self._vocabulary)
-            for tokens, sequences in self.scale.sizes
-            for rose in contenders.roses
-            if rose.graphs
-        ]
-        self.failures += [
-            f"{self.shape.name}: {each.name}, {each.sequences} texts of {each.tokens} tokens: "
-            + (f"a replay differs by {each.difference:g}" if each.captured else "no graph was captured")
-            for each in found
-            if not each.holds
-        ]
+        found = some(
+            [
+                self.failures.attempt(
+                    f"graphs, {rose.name}, {sequences} texts of {tokens} tokens",
+                    partial(correct.sameness, rose, tokens, sequences, self._vocabulary),
+                )
+                for tokens, sequences in self.scale.sizes
+                for rose in contenders.roses
+                if rose.graphs
+            ]
+        )
+        for each in found:
+            if not each.holds:
+                said = f"a replay differs by {each.difference:g}" if each.captured else "no graph was captured"
+                self.failures.add(f"{each.name}, {each.sequences} texts of {each.tokens} tokens: {said}")
         self._add("graphs and eager steps", show.samenesses(found), list(map(asdict, found)))
 
     def _latency(self, contenders: Field) -> None:
-        found = speed.latency(contenders, self.scale, self.clock, self._vocabulary)
+        found = speed.latency(contenders, self.scale, self.clock, self._vocabulary, self.failures)
         self._add("latency", show.latencies(found, self._targets), found)
 
     def _throughput(self, contenders: Field) -> None:
-        found = speed.throughput(contenders, self.scale, self.clock, self._vocabulary)
+        found = speed.throughput(contenders, self.scale, self.clock, self._vocabulary, self.failures)
         self._add("throughput", show.throughputs(found, self._targets), found)
 
     def _clients(self, contenders: Field) -> None:
-        found = [
-            serve(rose, clients, self.scale, self._vocabulary)
-            for clients in self.scale.clients
-            for rose in contenders.roses
-        ]
+        found = list[Served]()
+        for clients in self.scale.clients:
+            for rose in tuple(contenders.roses):
+                work = partial(serve, rose, clients, self.scale, self._vocabulary)
+                served = self.failures.attempt(f"{clients} clients, {rose.name}", work)
+                if served is None:
+                    # A thread of its own may be at work with it for good.
+                    contenders.roses.remove(rose)
+                else:
+                    found.append(served)
         self._add("clients", show.served(found, self.scale.client_tokens), list(map(asdict, found)))
 
     def _timeline(self, contenders: Field) -> None:
         batches = [[length] for length in self.scale.lengths[:: max(1, len(self.scale.lengths) - 1)]]
         batches.append([self.scale.text_tokens] * (self.scale.batch_tokens // self.scale.text_tokens))
         texts = [made_up(lengths, self._vocabulary, SEED) for lengths in batches]
-        host = [timeline.host_times(rose, each, self.scale.device) for each in texts for rose in contenders.roses]
+        host = some(
+            [
+                self.failures.attempt(
+                    f"host and device, {rose.name}", partial(timeline.host_times, rose, each, self.scale.device)
+                )
+                for each in texts
+                for rose in contenders.roses
+            ]
+        )
         self._add("host and device", show.host_times(host), list(map(asdict, host)))
         eager = options(self.scale, "auto", EAGER, self.scale.dtype)
         names = [f"{len(each)} of {each[0].size:,} tokens" for each in texts]

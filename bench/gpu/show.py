@@ -57,7 +57,7 @@ def _holds(each: Parity | Sameness) -> str:
 
 def latencies(times: Times, targets: Sequence[Target]) -> str:
     """The median and the 99th percentile of each contender, and beneath what is aimed at."""
-    names = list(next(iter(times.values())))
+    names = _workloads(times)
     rows = [[name, *(_middle_and_p99(own[each]) for each in names)] for name, own in times.items()]
     for target in targets:
         ms = [target.ms.get(int(each.split()[0])) for each in names]
@@ -68,13 +68,21 @@ def latencies(times: Times, targets: Sequence[Target]) -> str:
     return note + "\n\n" + table(["contender", *names], rows)
 
 
+def _workloads(times: Times) -> list[str]:
+    return list(next(iter(times.values()), ()))
+
+
 def _middle_and_p99(values: Sequence[float]) -> str:
-    return f"{median(values):.3f} ({np.percentile(values, 99):.3f})"
+    return f"{median(values):.3f} ({np.percentile(values, 99):.3f})" if values else "-"
+
+
+def _spread(values: Sequence[float]) -> str:
+    return Spread.of(values).shown(0) if values else "-"
 
 
 def throughputs(times: Times, targets: Sequence[Target]) -> str:
-    names = list(next(iter(times.values())))
-    rows = [[name, *(Spread.of(own[each]).shown(0) for each in names)] for name, own in times.items()]
+    names = _workloads(times)
+    rows = [[name, *(_spread(own[each]) for each in names)] for name, own in times.items()]
     for target in targets:
         rows.append([f"*{target.name} ({GPU_OF_TARGETS})*", f"{target.tokens_per_s:,.0f}", *["-"] * (len(names) - 1)])
     note = "Tokens a second, pads not counted: median of the rounds (middle half of them)."

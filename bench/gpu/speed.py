@@ -3,15 +3,17 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from bench.gpu.contenders import Contender, Field
+from bench.gpu.failures import Failures
 from bench.gpu.models import SEED, Ids, made_up
 from bench.gpu.scale import Clock, Scale
 from bench.lengths import recorded
 
 Times = dict[str, dict[str, list[float]]]
-"""By contender and workload: milliseconds of each call, or tokens a second of each round."""
+"""By contender and workload: milliseconds of each call, or tokens a second of each round; none where it raised."""
 RESERVE_S = 5.0
 _WARM = 3
 """A graph is there after the second call of a size."""
@@ -34,10 +36,18 @@ class Workload:
     turn: Turn
     sizes: Sequence[Sequence[Ids]]
 
+    def warm(self, contender: Contender) -> list[float]:
+        """Meet every size; measures nothing."""
+        for texts in self.sizes:
+            for _ in range(_WARM):
+                contender.embed(texts)
+        return []
 
-def latency(field: Field, scale: Scale, clock: Clock, vocabulary: int) -> Times:
+
+def latency(field: Field, scale: Scale, clock: Clock, vocabulary: int, failures: Failures) -> Times:
     """Milliseconds from ids on the host to a vector there, of one text of each length."""
-    return race(field, scale, clock, "latency", [_alone(length, scale, vocabulary) for length in scale.lengths])
+    workloads = [_alone(length, scale, vocabulary) for length in scale.lengths]
+    return race(field, scale, clock, "latency", workloads, failures)
 
 
 def _alone(length: int, scale: Scale, vocabulary: int) -> Workload:
@@ -51,7 +61,7 @@ def _ms(contender: Contender, text: Ids) -> float:
     return 1000 * (time.perf_counter() - began)
 
 
-def throughput(field: Field, scale: Scale, clock: Clock, vocabulary: int) -> Times:
+def throughput(field: Field, scale: Scale, clock: Clock, vocabulary: int, failures: Failures) -> Times:
     """Tokens a second, pads not counted: of texts of one length, and of recorded lengths."""
     even = made_up([scale.text_tokens] * (scale.batch_tokens // scale.text_tokens), vocabulary, SEED)
     mixed = list(_mixed(scale, vocabulary))
@@ -59,7 +69,7 @@ def throughput(field: Field, scale: Scale, clock: Clock, vocabulary: int) -> Tim
         _many(f"{scale.text_tokens} tokens", [even] * scale.batches, [even]),
         _many("mixed lengths", mixed, mixed),
     ]
-    return race(field, scale, clock, "throughput", workloads)
+    return race(field, scale, clock, "throughput", workloads, failures)
 
 
 def _many(name: str, batches: Sequence[Sequence[Ids]], sizes: Sequence[Sequence[Ids]]) -> Workload:
@@ -87,16 +97,23 @@ def _mixed(scale: Scale, vocabulary: int) -> Iterator[list[Ids]]:
         yield made_up(lengths, vocabulary, SEED + number)
 
 
-def race(field: Field, scale: Scale, clock: Clock, what: str, workloads: Sequence[Workload]) -> Times:
-    """Warm up every size, then give each workload to each contender once a round."""
+def race(
+    field: Field, scale: Scale, clock: Clock, what: str, workloads: Sequence[Workload], failures: Failures
+) -> Times:
+    """Warm up every size, then give each workload to each contender once a round, unless it has raised there."""
     contenders, random = field.all, Random(SEED)
     found: Times = {each.name: {workload.name: [] for workload in workloads} for each in contenders}
-    for contender in contenders:
-        for texts in (texts for workload in workloads for texts in workload.sizes):
-            for _ in range(_WARM):
-                contender.embed(texts)
+
+    def attempt(workload: Workload, work: Turn, contender: Contender) -> list[float] | None:
+        return failures.attempt(f"{what}, {workload.name}, {contender.name}", partial(work, contender))
+
+    able = [[each for each in contenders if attempt(own, own.warm, each) is not None] for own in workloads]
     for _ in clock.rounds(what, scale.rounds, RESERVE_S):
-        for workload in workloads:
-            for contender in random.sample(contenders, len(contenders)):
-                found[contender.name][workload.name] += workload.turn(contender)
+        for workload, left in zip(workloads, able, strict=True):
+            for contender in random.sample(left, len(left)):
+                took = attempt(workload, workload.turn, contender)
+                if took is None:
+                    left.remove(contender)
+                else:
+                    found[contender.name][workload.name] += took
     return found
