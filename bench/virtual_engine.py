@@ -115,6 +115,7 @@ class VirtualEngine:
     def _launch(self, batch: list[Sequence]) -> None:
         tokens = sum(sequence.tokens for sequence in batch)
         key = self._scheme.buckets.fit(tokens, len(batch))
+        # One eager step stands for the halves that the engine makes of a batch that no size holds.
         run = Run.EAGER if key is None else self._decide(key)
         rows, slots = key or (self._scheme.buckets.rows(tokens), len(batch))
         device_ms = self._costs.device_ms(rows, slots)

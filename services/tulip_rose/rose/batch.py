@@ -76,7 +76,7 @@ class Ragged:
     def of(cls, lengths: Lengths, seen: Lengths = ()) -> "Ragged":
         """Sequences of these lengths, ascending; of each the first `seen` tokens are seen, where not all of all are."""
         starts = np.zeros(len(lengths) + 1, dtype=np.int32)
-        np.asarray(lengths, dtype=np.int32).cumsum(out=starts[1:])
+        np.add.accumulate(lengths, dtype=np.int32, out=starts[1:])
         partly = np.asarray(seen, dtype=np.int32) if len(seen) else None
         return cls(torch.from_numpy(starts), int(starts[-1]), int(lengths[-1]), partly)
 

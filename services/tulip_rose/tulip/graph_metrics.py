@@ -12,8 +12,11 @@ _COUNTERS = {
     "capture_failures": ("capture_failed", "Sizes that could not be captured, and are served without a graph"),
     "evictions": ("evicted", "Graphs that made room for others"),
     "replays": ("replayed", "Steps that were replays of a graph"),
-    "eager_steps": ("eager", "Steps without a graph, on a device that has them"),
-    "out_of_memory": ("out_of_memory", "Steps that had no room on the device; batches of several texts were split"),
+    "eager_steps": ("eager", "Steps over static buffers without a graph"),
+    "out_of_memory": (
+        "out_of_memory",
+        "Steps over static buffers that had no room; batches of several texts were split",
+    ),
     "pad_tokens": ("pad_tokens", "Rows that steps of fixed sizes had beside the tokens of their texts"),
     "pad_sequences": ("pad_sequences", "Slots that steps of fixed sizes had beside their sequences"),
 }

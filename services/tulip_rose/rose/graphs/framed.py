@@ -160,8 +160,9 @@ class Framed:
         """
         key = self._entry.key(batch)
         launched = self._launch(key, batch)
-        self.counts.pad_tokens += key.tokens - batch.token_ids.shape[0]
-        self.counts.pad_sequences += key.slots - len(batch.places)
+        counts = self.counts
+        counts.pad_tokens += key.tokens - batch.ragged.tokens
+        counts.pad_sequences += key.slots - len(batch.places)
         return launched
 
     def _launch(self, key: Key, batch: Batch) -> FramedLaunched:

@@ -18,9 +18,9 @@ class GraphState:
     replayed: int = 0
     """Steps that were replays."""
     eager: int = 0
-    """Steps that were not."""
+    """Steps over static buffers that were not; those without buffers are not counted."""
     out_of_memory: int = 0
-    """Steps that had no room; their batches were split."""
+    """Steps over static buffers that had no room; their batches were split."""
     pad_tokens: int = 0
     """Rows of tokens that batches did not fill. Those of prewarmed graphs' captures are no batches."""
     pad_sequences: int = 0

@@ -38,7 +38,8 @@ class TritonKit:
     - Ids and places are not checked. One that is in no table makes its row NaN, and so the rows of its text.
     - Nothing is read on the host and no shape follows from a value, so a step can be captured. The first step of each
       dtype and size of model compiles, for seconds: it has to run before a capture, on the same buffers.
-    - `part.bounds` may lie on the host where no step is captured, and lies beside the states where one is.
+    - `part.bounds` may lie on the host where no step is captured, with `part.load` to bring them where states are;
+      where one is, they lie there.
     - Weights are taken as they are, on their device; `wanting()` in `here` says why there can be no kit at all.
     """
 

@@ -128,7 +128,7 @@ class _Padded:
         return cls(rows, observed.sequences + (rows > observed.tokens))
 
     def places(self, slots: tuple[int, ...]) -> NDArray[np.int64]:
-        """Slots of each batch; 0: there are not so many, and no graph serves it."""
+        """Slots of each batch; 0: there are not so many, and the engine halves it."""
         found: NDArray[np.int64] = np.array((*slots, 0))[np.searchsorted(slots, self.needed)]
         return found
 
