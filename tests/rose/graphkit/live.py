@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -17,16 +17,16 @@ class Live(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.now = self.most = 0
-        self._before: set[int] = set()
+        self._before: dict[int, UntypedStorage] = {}
+        """They are kept, so that nothing that is made later lies at the address of one."""
         self._holders: Counter[int] = Counter()
 
     def __torch_dispatch__(
         self, operation: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        known = {
-            _place(each) for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor) and not each.is_mkldnn
-        }
-        self._before |= known - self._holders.keys()
+        for each in tree_leaves((args, kwargs)):
+            if isinstance(each, Tensor) and not each.is_mkldnn and _place(each) not in self._holders:
+                self._before[_place(each)] = each.untyped_storage()
         made = operation(*args, **(kwargs or {}))
         for each in tree_leaves(made):
             if isinstance(each, Tensor) and _place(each) not in self._before:

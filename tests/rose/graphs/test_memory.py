@@ -82,6 +82,16 @@ def test_a_head_makes_no_more_at_once_than_it_says_and_about_as_much(name: str) 
     assert max(shares) > 0.5
 
 
+def test_what_is_made_where_something_else_lay_is_counted_as_well() -> None:
+    """Memory of others comes and goes while it is counted, as views of arrays do."""
+    array = np.ones(1000, np.float32)
+
+    def work() -> list[Tensor]:
+        return [torch.from_numpy(array) + 1 for _ in range(20)]
+
+    assert most_alive(work) == 20 * array.nbytes
+
+
 class Pinning(CpuGraphDevice):
     """Counts the pinned memory that is held."""
 
