@@ -112,6 +112,41 @@ def test_the_choice_is_logged_once_for_each_kind_of_layer_with_its_reasons(
     assert "2 and 2 seen before and after" in second
 
 
+@pytest.mark.parametrize(
+    ("backend", "here", "said"),
+    [
+        ("flashattention4", {}, []),
+        (
+            "flashattention4",
+            {"flash_attention_4": "4.1.0"},
+            ["attentionBackend flashattention4: flash-attn-4 4.1.0 is not the tested release 4.0.0b36"],
+        ),
+        ("flashattention4", {"flashinfer": "0.8.0"}, []),
+        ("flashinferFa3", {"flashinfer": f"{FLASHINFER.tested}+cu130"}, []),
+        (
+            "flashinferFa2",
+            {"flashinfer": "0.8.0"},
+            ["attentionBackend flashinferFa2: flashinfer-python 0.8.0 is not the tested release 0.7.4"],
+        ),
+        ("torchVarlen", {"flash_attention_4": "4.1.0", "flashinfer": "0.8.0"}, []),
+    ],
+)
+def test_a_library_whose_release_is_not_the_tested_one_is_told_once_and_used(
+    flash: FlashAttention,
+    wrappers: list[Wrapper],
+    kernel: list[dict[str, Any]],
+    caplog: pytest.LogCaptureFixture,
+    backend: str,
+    here: dict[str, str],
+    said: list[str],
+) -> None:
+    attention = ChosenAttention(backend, CPU, replace(HOPPER, **here))
+    q, k, v = torch.randn(9, 3, 4, 64).bfloat16().unbind(1)
+    for mask in (Mask(), Mask(causal=True)):
+        assert attention(q, k, v, Ragged.of([4, 5]), mask, 1.0).isfinite().all()
+    assert caplog.messages == said
+
+
 def test_tokens_that_nobody_sees_are_left_to_torch_where_there_are_windows(flash: FlashAttention) -> None:
     attention = ChosenAttention("auto", CPU, HOPPER)
     q, k, v = torch.randn(9, 3, 4, 64).bfloat16().unbind(1)

@@ -16,7 +16,7 @@ from tulip_rose.rose.backends.asked import Asked
 from tulip_rose.rose.backends.here import Here
 from tulip_rose.rose.backends.needs import attention_needs
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
-from tulip_rose.rose.backends.table import AUTO, FA2, FA3, FLASH4, NAMES, VARLEN, choose_backend, unknown
+from tulip_rose.rose.backends.table import AUTO, FA2, FA3, FLASH4, NAMES, VARLEN, choose_backend, doubt, unknown
 from tulip_rose.rose.backends.varlen import flash_attention_4, torch_varlen
 from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.errors import LoadError
@@ -107,6 +107,8 @@ class ChosenAttention:
         return self._opened[choice.name]
 
     def _open(self, name: str) -> Backend:
+        if (said := doubt(name, self._here)) is not None:
+            log.warning("attentionBackend %s: %s", name, said)
         try:
             backend = _OPEN[name](self._device)
         except ImportError as error:

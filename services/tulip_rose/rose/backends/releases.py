@@ -30,6 +30,12 @@ class Release:
             return f"{self.distribution} {version} is older than {'.'.join(map(str, self.least))}"
         return None
 
+    def doubt(self, version: str | None) -> str | None:
+        """What to say of a version that can be used; None: it is the one that is tested."""
+        if version is None or version.partition("+")[0] == self.tested:
+            return None
+        return f"{self.distribution} {version} is not the tested release {self.tested}"
+
 
 FLASH_ATTENTION_4 = Release("flash-attn-4", "4.0.0b36", (4, 0, 0))
 FLASHINFER = Release("flashinfer-python", "0.7.4", (0, 7, 1))

@@ -69,6 +69,13 @@ def choose_backend(name: str, asked: Asked, here: Here) -> Choice:
     return Choice(name, "asked for")
 
 
+def doubt(name: str, here: Here) -> str | None:
+    """What to say of the library that a backend calls; None: nothing."""
+    if name == FLASH4:
+        return FLASH_ATTENTION_4.doubt(here.flash_attention_4)
+    return FLASHINFER.doubt(here.flashinfer) if name in (FA3, FA2) else None
+
+
 def _first(fit: list[str], against: dict[str, tuple[str, ...]], asked: Asked) -> Choice:
     said = [f"{each} ({', '.join(obstacles)})" for each, obstacles in against.items() if obstacles]
     if not fit:
