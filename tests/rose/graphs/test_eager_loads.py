@@ -39,9 +39,9 @@ def test_what_is_loaded_is_copied_to_pinned_memory_and_from_there_in_one_call_ea
 def test_borders_of_sequences_are_loaded_once_each(cuda: FakeCuda, seen: list[int] | None, loads: int) -> None:
     ragged = replace(Ragged.of([2, 5], seen or ()), load=FakeEagerDevice(cuda).load)
     borders = Borders.of(ragged, ELSEWHERE)
+    assert cuda.asked == {"pinned": loads, "beside": loads}
     assert borders.starts.tolist() == [0, 2, 7]
     assert (None if borders.seen is None else borders.seen.tolist()) == seen
-    assert cuda.asked == {"pinned": loads, "beside": loads}
 
 
 def test_a_batch_brings_ids_at_once_and_what_heads_and_attention_ask_for_when_they_do(cuda: FakeCuda) -> None:

@@ -47,13 +47,17 @@ def rewrite_method(patch: pytest.MonkeyPatch, where: str, words: Words) -> None:
     owner: Any = module
     for each in owners:
         owner = getattr(owner, each)
-    plain = inspect.getattr_static(owner, name)
-    function: Any = getattr(plain, "fget", None) or getattr(plain, "__func__", plain)
+    function = _undecorated(inspect.getattr_static(owner, name))
     source = exchanged(textwrap.dedent(inspect.getsource(function)), words)
     made: dict[str, Any] = {}
     exec(compile(source, f"<{where}, broken>", "exec", dont_inherit=True), function.__globals__, made)
     # Whoever imported it before has the same function.
-    patch.setattr(function, "__code__", made[name].__code__)
+    patch.setattr(function, "__code__", _undecorated(made[name]).__code__)
+
+
+def _undecorated(found: Any) -> Any:
+    """The function of a property, or of a method of a class."""
+    return getattr(found, "fget", None) or getattr(found, "__func__", found)
 
 
 def rewrite_kernel(patch: pytest.MonkeyPatch, module: ModuleType, kernel: str, words: Words, folder: Path) -> None:
