@@ -218,10 +218,18 @@ class Child:
     def line(self, pattern: str, deadline_s: float = 60.0) -> re.Match[str]:
         """The next line of stderr that has the pattern."""
         end = time.monotonic() + deadline_s
-        while (text := self._arrived.get(timeout=max(0.01, end - time.monotonic()))) is not None:
+        while (text := self._next(end, pattern)) is not None:
             if found := re.search(pattern, text):
                 return found
         raise AssertionError(f"it ended without a line like {pattern!r}: {self.lines}")
+
+    def _next(self, end: float, pattern: str) -> str | None:
+        try:
+            return self._arrived.get(timeout=max(0.01, end - time.monotonic()))
+        except queue.Empty:
+            raise AssertionError(
+                f"no line like {pattern!r} came in time, not within the deadline: {self.lines}"
+            ) from None
 
     def ready(self) -> str:
         """Its address, once it is ready."""
