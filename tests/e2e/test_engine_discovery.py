@@ -162,6 +162,9 @@ async def test_while_the_api_server_is_away_the_last_set_stays_and_then_it_is_ri
 
 
 async def test_a_version_that_the_api_server_has_forgotten_is_known_as_such(forgetful, place):
+    if not forgetful:
+        pytest.skip("this API server still knows its first version; only one of our own is started again")
+
     async def watch() -> None:
         async with place.api.connected() as connected, aclosing(connected.watch("1", 10)) as events:
             async for line in events:

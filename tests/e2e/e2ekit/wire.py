@@ -25,7 +25,7 @@ class _Line:
 
     Attributes:
         flowing: whether it carries anything.
-        watches: whether a watch was asked for on it.
+        watches: whether a watch is what was asked for on it last.
     """
 
     near: asyncio.StreamWriter
@@ -67,12 +67,14 @@ class Wire:
             line.near.transport.abort()
             line.far.transport.abort()
 
-    def stall_watches(self) -> int:
-        """Let the watches of now say nothing more, as if a router had forgotten them; returns how many there are."""
-        watches = [line for line in self.open if line.watches and line.flowing.is_set()]
-        for line in watches:
+    def watches(self) -> list[_Line]:
+        """Those of now that are not stalled."""
+        return [line for line in self.open if line.watches and line.flowing.is_set()]
+
+    def stall_watches(self) -> None:
+        """Let the watches of now say nothing more, as if a router had forgotten them."""
+        for line in self.watches():
             line.flowing.clear()
-        return len(watches)
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -101,10 +103,8 @@ class Wire:
 
     def _asked(self, line: _Line, data: bytes) -> bytes:
         """What is said to the API server."""
-        if b"watch=true" not in data:
-            return data
-        line.watches = True
-        return _VERSION.sub(b"resourceVersion=1", data) if self.aged else data
+        line.watches = b"watch=true" in data
+        return _VERSION.sub(b"resourceVersion=1", data) if line.watches and self.aged else data
 
 
 @asynccontextmanager
