@@ -1,18 +1,25 @@
 """Downloads that go wrong in every way: each is told in SourceReady, nothing wrong is served, and it goes on."""
 
+import base64
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from e2ekit.client import Client
-from e2ekit.hub import Hub, source
+from e2ekit.hub import CLS, Hub, source
 from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl, Manifest
-from e2ekit.models import condition, manifest, wait_for, wait_settled
+from e2ekit.models import children, condition, manifest, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
+from e2ekit.rolls import vectors_are
+from e2ekit.steady import INPUTS, answers_of, served_model, steady_load
 from e2ekit.volumes import Volume, enlarge_disk, small_disk, volume
 from e2ekit.waiting import until
+from sentence_transformers import SentenceTransformer
 
 pytestmark = pytest.mark.cluster
 WEIGHTS = "/cdn/"
@@ -36,10 +43,14 @@ def disk(kubectl: Kubectl) -> Iterator[Volume]:
         yield made
 
 
-def cached(disk: Volume, model: Manifest | None = None, stall_s: int = 60) -> Manifest:
-    """A model that is downloaded into a volume."""
-    download = {"deadlineSeconds": 300, "stallSeconds": stall_s}
-    return manifest(model=model or source(), cache={"persistentVolumeClaim": disk.claim, "download": download})
+def cached(disk: Volume, model: Manifest | None = None, stall_s: int = 60, like: Manifest | None = None) -> Manifest:
+    """A model that is downloaded into a volume; all but its source is that of another manifest."""
+    made, download = like or manifest(), {"deadlineSeconds": 300, "stallSeconds": stall_s}
+    made["spec"] |= {
+        "model": model or source(),
+        "cache": {"persistentVolumeClaim": disk.claim, "download": download},
+    }
+    return made
 
 
 def token(value: str) -> Manifest:
@@ -51,22 +62,68 @@ def partials(disk: Volume) -> list[Path]:
     return list(disk.folder.glob(".*/*.partial")) if disk.folder else []
 
 
+def published(disk: Volume) -> set[str]:
+    """The folders of sources that are there with all of their files."""
+    return {path.name for path in disk.folder.iterdir() if not path.name.startswith(".")} if disk.folder else set()
+
+
+def folders_read(kubectl: Kubectl) -> set[str]:
+    """Those that pods of the model read, also the pods that end."""
+    containers = (each for pod in children(kubectl, "m", "pods") for each in pod["spec"]["containers"])
+    mounts = (mount for each in containers for mount in each["volumeMounts"] if mount["name"] == "model")
+    return {mount["subPath"] for mount in mounts if "subPath" in mount}
+
+
 def revision(kubectl: Kubectl) -> str:
     """What the status says of the weights."""
     return str(kubectl.get("embeddingmodel", "m")["status"]["resolved"]["revision"])
 
 
-def test_a_model_is_downloaded_once_into_its_volume_and_served_from_there(
-    kubectl: Kubectl, operator: OperatorProcess, hub: Hub, disk: Volume, client: Client
+def ask_anew(kubectl: Kubectl, text: str) -> None:
+    kubectl.run("annotate", "embeddingmodel", "m", f"trellis.dev/restart={text}", "--overwrite")
+
+
+def published_vectors(minilm: Path, folder: Path) -> list[list[str]]:
+    """What sentence-transformers makes of INPUTS with `CLS` in place of the model's own files."""
+    shutil.copytree(minilm, folder, copy_function=os.symlink)
+    for path, text in CLS.items():
+        (folder / path).unlink()
+        (folder / path).write_text(text, encoding="utf-8")
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    rows = [model.encode(texts).astype("<f4") for texts in INPUTS]
+    return [[base64.b64encode(np.ascontiguousarray(row)).decode() for row in found] for found in rows]
+
+
+def test_a_model_is_downloaded_once_into_its_volume_and_what_its_branch_has_become_when_a_person_asks(
+    kubectl: Kubectl,
+    operator: OperatorProcess,
+    hub: Hub,
+    disk: Volume,
+    client: Client,
+    minilm: Path,
+    tmp_path: Path,
 ) -> None:
-    kubectl.apply(cached(disk))
+    kubectl.apply(cached(disk, like=served_model("m", replicas=1)))
     wait_settled(kubectl, "m", 200)
     assert condition(kubectl, "m", "SourceReady")[:2] == ("True", "Downloaded")
-    url = kubectl.get("embeddingmodel", "m")["status"]["url"]
-    assert len(client.embed(url, "m", ["hello"]).encoded) == 1
+    before, [old] = answers_of(client, kubectl, "m"), folders_read(kubectl)
+    commit, second = hub.publish(CLS), published_vectors(minilm, tmp_path / "second")
+    with steady_load(client, before, second=second) as load:
+        ask_anew(kubectl, "once")
+        until(lambda: old not in folders_read(kubectl), "no pod reads the folder of before", 300)
+        vectors_are(load, "second")
+    [new] = folders_read(kubectl)
+    until(lambda: revision(kubectl) == commit, "the status names what the branch has become")
+
     kubectl.run("scale", "embeddingmodel/m", "--replicas=2")
     wait_settled(kubectl, "m")
-    assert len(hub.asked(WEIGHTS)) == 1
+    assert folders_read(kubectl) == {new}
+    assert len(hub.asked(WEIGHTS)) == 1, "weights that are the same were fetched again"
+    assert not disk.folder or published(disk) == {old, new}
+
+    ask_anew(kubectl, "twice")
+    until(lambda: not disk.folder or published(disk) - {old, new}, "a third folder is there", 120)
+    assert not disk.folder or {old, new} & published(disk) == {new}, "pods read the second, and nobody the first"
 
 
 def test_a_model_without_a_volume_is_fetched_by_its_pods(kubectl: Kubectl, operator: OperatorProcess, hub: Hub) -> None:

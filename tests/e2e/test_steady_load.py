@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from e2ekit.client import Client
 from e2ekit.cluster import Cluster
-from e2ekit.hub import Hub
+from e2ekit.hub import CLS, Hub
 from e2ekit.images import Images
 from e2ekit.kubectl import Kubectl, RefusedError
 from e2ekit.models import children, templates, wait_settled
@@ -241,7 +241,6 @@ def api_answers(kubectl: Kubectl) -> bool:
 
 
 PROMPT = "represent this for a search: "
-CLS = '{"word_embedding_dimension": 384, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}'
 
 
 @pytest.fixture
@@ -259,7 +258,7 @@ def test_a_change_of_what_makes_vectors_rolls_whom_it_concerns_and_mixes_no_two_
     kubectl: Kubectl, client: Client, served: Served, hub: Hub
 ) -> None:
     kubectl.apply(served_model("other", replicas=1, pooling="cls"))
-    revision, commit = hub.commit(), hub.publish({"1_Pooling/config.json": CLS})
+    revision, commit = hub.commit(), hub.publish(CLS)
     wait_settled(kubectl, "other", timeout_s=180)
     second = answers_of(client, kubectl, "other").vectors
     prompted = answers_of(client, kubectl, "other", PROMPT).vectors

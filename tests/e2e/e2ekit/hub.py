@@ -12,6 +12,11 @@ from e2ekit.pods import script_pod
 _SERVER = Path(__file__).resolve().parents[2] / "sources" / "hub_server.py"
 _PORT = 8085
 REPO = "test/model"
+CLS = {
+    "1_Pooling/config.json": '{"word_embedding_dimension": 384, "pooling_mode_cls_token": true, '
+    '"pooling_mode_mean_tokens": false}'
+}
+"""To be published: makes other vectors of the same weights."""
 
 
 class Hub:
