@@ -1,5 +1,7 @@
 """The API server of a cluster of our own, taken away and brought back."""
 
+from subprocess import TimeoutExpired
+
 from e2ekit.cluster import Cluster
 from e2ekit.kubectl import Kubectl, RefusedError
 from e2ekit.waiting import until
@@ -21,6 +23,6 @@ def bring_back(kubectl: Kubectl) -> None:
 def _answers(kubectl: Kubectl) -> bool:
     try:
         kubectl.run("get", "namespace", "default", timeout_s=10)
-    except RefusedError:
+    except (RefusedError, TimeoutExpired):
         return False
     return True

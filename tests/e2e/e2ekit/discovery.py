@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from e2ekit.kubectl import Kubectl, Manifest, RefusedError
-from e2ekit.repeating import repeating
-from e2ekit.waiting import until
+from e2ekit.kubectl import Kubectl, Manifest
+from e2ekit.repeating import Repeated, repeating
 
 META = "__meta_kubernetes"
 _EVERY_S = 1.0
+_ASK_S = 10.0
+_LISTED_S = 60.0
 
 
 def sanitized(label: str) -> str:
@@ -53,14 +54,12 @@ def discovering(kubectl: Kubectl, folder: Path) -> Iterator[Path]:
     path = folder / f"pods-{kubectl.namespace}.json"
 
     def look() -> None:
-        try:
-            found = groups(kubectl.all("pods"))
-        except RefusedError:
-            return
+        found = groups(kubectl.all("pods", timeout_s=_ASK_S))
         unfinished = path.with_suffix(".new")
         unfinished.write_text(json.dumps(found), encoding="utf-8")
         os.replace(unfinished, path)
 
-    with repeating(look, _EVERY_S):
-        until(path.exists, "the pods are listed")
+    looks = Repeated(look)
+    with repeating(looks, _EVERY_S):
+        looks.until(path.exists, "the pods are listed", _LISTED_S)
         yield path

@@ -35,6 +35,7 @@ class Kubectl:
 
         Raises:
             RefusedError: it failed.
+            subprocess.TimeoutExpired: it did not end within `timeout_s`.
         """
         done = subprocess.run(
             self.command(*arguments), input=stdin, capture_output=True, text=True, timeout=timeout_s, check=False
@@ -70,10 +71,11 @@ class Kubectl:
         """
         return dict(json.loads(self.run("get", kind, name, "-o", "json")))
 
-    def all(self, kinds: str, labels: Mapping[str, str] | None = None) -> list[Manifest]:
+    def all(self, kinds: str, labels: Mapping[str, str] | None = None, timeout_s: float = _TIMEOUT_S) -> list[Manifest]:
         """All objects of `kinds` (`pods,services`) that bear `labels`."""
         selector = ",".join(f"{key}={value}" for key, value in (labels or {}).items())
-        return list(json.loads(self.run("get", kinds, "--selector", selector, "-o", "json"))["items"])
+        found = self.run("get", kinds, "--selector", selector, "-o", "json", timeout_s=timeout_s)
+        return list(json.loads(found)["items"])
 
     def patch(self, kind: str, name: str, change: Manifest, *flags: str) -> None:
         """Merge `change` into the object."""

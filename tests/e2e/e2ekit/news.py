@@ -8,10 +8,11 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from e2ekit.kubectl import Kubectl, RefusedError
-from e2ekit.repeating import repeating
+from e2ekit.kubectl import Kubectl
+from e2ekit.repeating import Repeated, repeating
 
 _EVERY_S = 3.0
+_ASK_S = 10.0
 _ANNOTATION = "trellis-e2e.dev/news"
 
 
@@ -21,10 +22,9 @@ def frequent_news(kubectl: Kubectl) -> Iterator[None]:
     numbers = itertools.count()
 
     def annotate() -> None:
-        try:
-            kubectl.run("annotate", "endpointslices", "--all", "--overwrite", f"{_ANNOTATION}={next(numbers)}")
-        except RefusedError:
-            return  # the API server is away, and so are the news
+        # It fails while the API server is away, and so are the news.
+        new = f"{_ANNOTATION}={next(numbers)}"
+        kubectl.run("annotate", "endpointslices", "--all", "--overwrite", new, timeout_s=_ASK_S)
 
-    with repeating(annotate, _EVERY_S):
+    with repeating(Repeated(annotate), _EVERY_S):
         yield

@@ -1,11 +1,11 @@
 """All that an Alertmanager has been sent, also what is over by now: an alert may end before anybody looks."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from e2ekit.alertmanager import Alert, Alertmanager
-from e2ekit.repeating import repeating
+from e2ekit.repeating import Repeated, repeating
 
 Told = tuple[str, str]
 """Of whom, and the alert's name."""
@@ -18,11 +18,17 @@ def of_whom(labels: dict[str, str]) -> str:
 
 
 class AllTold:
-    """Alerts by their labels, as they were seen last."""
+    """Alerts by their labels, as they were seen last.
+
+    Attributes:
+        looks: how looking goes.
+    """
 
     def __init__(self, manager: Alertmanager) -> None:
         self._manager = manager
         self._found: dict[str, Alert] = {}
+        self._firing: list[Alert] = []
+        self.looks = Repeated(self._look)
 
     @property
     def alerts(self) -> list[Alert]:
@@ -31,23 +37,26 @@ class AllTold:
 
     def names(self) -> set[Told]:
         """All so far, in short."""
-        return {(of_whom(each["labels"]), each["labels"]["alertname"]) for each in self.alerts}
+        return _short(self.alerts)
 
     def now(self) -> set[Told]:
-        """Those that fire at this moment."""
-        return {(of_whom(each["labels"]), each["labels"]["alertname"]) for each in self.look()}
+        """Those that fired when it was looked at last."""
+        return _short(self._firing)
 
-    def look(self) -> list[Alert]:
-        """See what fires now, and keep it."""
+    def _look(self) -> None:
         firing = self._manager.alerts()
         for each in firing:
             self._found[json.dumps(each["labels"], sort_keys=True)] = each
-        return firing
+        self._firing = firing
+
+
+def _short(alerts: Iterable[Alert]) -> set[Told]:
+    return {(of_whom(each["labels"]), each["labels"]["alertname"]) for each in alerts}
 
 
 @contextmanager
 def listening(manager: Alertmanager) -> Iterator[AllTold]:
     """Looks are taken all the while, inside."""
     told = AllTold(manager)
-    with repeating(told.look, _EVERY_S):
+    with repeating(told.looks, _EVERY_S):
         yield told
