@@ -64,6 +64,11 @@ class Dashboard:
         """All of them."""
         return tuple(panel for row in self.rows for panel in row.panels)
 
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Of rows and panels, as they follow each other."""
+        return tuple(title for row in self.rows for title in (row.title, *(panel.title for panel in row.panels)))
+
     def json(self) -> Json:
         """As Grafana reads it."""
         return {

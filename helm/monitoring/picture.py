@@ -1,14 +1,11 @@
 """Dashboards as pictures, drawn with matplotlib as Grafana lays them out. Knows no Prometheus."""
 
-import io
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
-from PIL import Image
 
 from helm.monitoring.dashboard import Dashboard
 from helm.monitoring.drawn import Content
@@ -42,13 +39,6 @@ def draw(page: Dashboard, contents: Mapping[str, Content]) -> Figure:
         else:
             _panel(figure, item, contents[item.title], _inner(box, rows, item))
     return figure
-
-
-def save(figure: Figure, path: Path) -> None:
-    """As a PNG with few colours, which is small."""
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png")
-    Image.open(drawn).convert("RGB").quantize(128).save(path, optimize=True)
 
 
 def _places(page: Dashboard) -> Iterator[tuple[Panel | str, int, int, int, int]]:

@@ -11,7 +11,8 @@ from typing import Any
 from helm.monitoring.asked import Ask
 from helm.monitoring.drawn import Span, contents
 from helm.monitoring.pages import DASHBOARDS, ROOT
-from helm.monitoring.picture import draw, save
+from helm.monitoring.picture import draw
+from helm.monitoring.png import save
 
 PICTURES = ROOT / "docs" / "pictures"
 _ASK_S = 30.0
@@ -35,7 +36,7 @@ def write(ask: Ask, span: Span, window: str, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{page.name}.png" for page in DASHBOARDS]
     for page, path in zip(DASHBOARDS, paths, strict=True):
-        save(draw(page, contents(ask, page, span, window)), path)
+        save(draw(page, contents(ask, page, span, window)), page.titles, path)
     return paths
 
 

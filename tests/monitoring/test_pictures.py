@@ -15,6 +15,7 @@ from helm.monitoring.drawn import Content, Line, Span, contents
 from helm.monitoring.pages import DASHBOARDS, ROOT
 from helm.monitoring.picture import NOTHING, draw
 from helm.monitoring.pictures import PICTURES, write
+from helm.monitoring.png import save, saved_titles
 from helm.monitoring.units import shown
 
 _MOST_BYTES = 250_000
@@ -46,6 +47,20 @@ def test_a_picture_has_every_row_and_every_panel_within_its_edges(page: Dashboar
         box = axes.get_position()
         assert 0 <= box.x0 < box.x1 <= 1, axes.get_label()
         assert 0 <= box.y0 < box.y1 <= 1, axes.get_label()
+
+
+@PAGES
+def test_the_picture_that_is_shown_was_drawn_with_the_panels_of_now(page: Dashboard) -> None:
+    """Else `make pictures`."""
+    assert saved_titles(PICTURES / f"{page.name}.png") == page.titles
+
+
+def test_a_picture_says_which_panels_it_has(tmp_path: Path) -> None:
+    page = DASHBOARDS[0]
+    shown = [title for title in texts(draw(page, flat(page, 0.5))) if title in page.titles]
+    assert sorted(page.titles) == sorted(shown)
+    save(Figure(figsize=(1, 1)), page.titles[1:], tmp_path / "fewer.png")
+    assert saved_titles(tmp_path / "fewer.png") == page.titles[1:]
 
 
 @PAGES
