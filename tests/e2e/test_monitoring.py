@@ -70,7 +70,7 @@ def deadline(troubled: Watched) -> float:
 def test_every_pod_of_a_model_is_scraped_through_its_pod_monitor(watched: Watched) -> None:
     found = {(each.get("embedding_model", ""), each.get("container", "")) for each in watched.scraped()}
     serving = {(model, container) for model in "mfh" for container in ("engine", "gateway")}
-    assert found == serving | {("n", "gateway"), ("d", "fetch"), ("", "")}
+    assert found == serving | {("n", "gateway"), ("g", "engine"), ("d", "fetch"), ("", "")}
     pods = {pod["metadata"]["name"] for pod in watched.kubectl.all("pods", {"app.kubernetes.io/managed-by": "trellis"})}
     assert {each["pod"] for each in watched.scraped()} - {"operator-0"} <= pods
 

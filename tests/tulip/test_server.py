@@ -231,12 +231,12 @@ async def test_every_metric_is_there_at_zero_from_the_start(serving, metric_fami
             "tokens", "batch_tokens", "batch_sequences", "launch_seconds", "forward_seconds", "settle_seconds",
             "step_failures", "queued_tokens", "queued_sequences", "in_flight_tokens", "up", "draining", "info",
                 "max_queued_tokens", "memory_planned_bytes", "memory_used_bytes", "capacity_tokens_per_second",
-            "warmup_seconds", "graph_captures", "graph_capture_failures", "graph_evictions", "graph_replays",
-            "graph_eager_steps", "graph_out_of_memory", "graph_held", "graph_to_prewarm", "graph_prewarmed",
+            "warmup_seconds", "warmup_timeout_seconds", "graph_captures", "graph_capture_failures", "graph_evictions",
+            "graph_replays", "graph_eager_steps", "graph_out_of_memory", "graph_held", "graph_to_prewarm", "graph_prewarmed",
             "max_batch_tokens", "graph_pad_tokens", "graph_pad_sequences",
         }  # fmt: skip
         alive = {"trellis_engine_up", "trellis_engine_info"}
-        settings = {"max_queued_tokens", "max_batch_tokens"}
+        settings = {"max_queued_tokens", "max_batch_tokens", "warmup_timeout_seconds"}
         for family in (found[f"trellis_engine_{name}"] for name in ours - {"warmup_seconds", *settings}):
             values = {sample.value for sample in family.samples}
             assert values == ({1.0} if family.name in alive else {0.0})

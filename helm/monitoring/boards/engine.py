@@ -185,8 +185,11 @@ _GRAPHS = Row(
         ),
         Panel(
             "Start",
-            "From the begin of the process until it was ready.",
-            (Query(PODS.series(f"{_P}warmup_seconds"), "{{pod}}"),),
+            "From the begin of the process until it was ready, and what it may take.",
+            (
+                Query(PODS.series(f"{_P}warmup_seconds"), "{{pod}}"),
+                Query(PODS.series(f"{_P}warmup_timeout_seconds"), "of, {{pod}}"),
+            ),
             "s",
         ),
         Panel(

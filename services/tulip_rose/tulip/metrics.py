@@ -55,9 +55,10 @@ class Metrics:
             self._planned[part].set(size)
         self._used.set_function(memory.used)
 
-    def watch_warmup(self, warmup: Warmup) -> None:
-        """Read how far the start is, and what becomes of graphs, when somebody looks."""
+    def watch_warmup(self, warmup: Warmup, timeout_s: float) -> None:
+        """Read how far the start is, and what becomes of graphs, when somebody looks; it may take so many seconds."""
         self._warmup_seconds.set_function(warmup.seconds)
+        self._warmup_timeout.set(timeout_s)
         self._graphs.watch(lambda: warmup.graphs)
 
     def watch_queue(
@@ -157,6 +158,9 @@ class Metrics:
         self.draining = self._gauge("draining", "1 from the signal to stop until the end")
         self._warmup_seconds = self._gauge(
             "warmup_seconds", "From the start of the process until it was ready, or so far"
+        )
+        self._warmup_timeout = self._gauge(
+            "warmup_timeout_seconds", "That the start may take: a process that needs longer ends"
         )
         planned = self._gauge("memory_planned_bytes", "Planned before the start, of an engine with graphs", "part")
         self._planned = {part: planned.labels(part) for part in (*DEVICE_PARTS, *PINNED_PARTS)}

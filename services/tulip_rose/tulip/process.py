@@ -68,7 +68,7 @@ class Process:
         self._config = config
         self.warmup = Warmup(time.monotonic() if started is None else started)
         self._metrics = Metrics()
-        self._metrics.watch_warmup(self.warmup)
+        self._metrics.watch_warmup(self.warmup, config.graphs.timeout_s)
         self._vitals = Vitals(config.stuck_after_s)
         self._watch = Watch(self._vitals, self._metrics)
         self._traces = _traces(config, self._metrics)

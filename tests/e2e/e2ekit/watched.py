@@ -1,7 +1,8 @@
-"""Five models, a real Prometheus that scrapes them through the PodMonitors which the operator wrote, and Alertmanager.
+"""Six models, a real Prometheus that scrapes them through the PodMonitors which the operator wrote, and Alertmanager.
 
-`m`, `f` and `h` serve, `n` finds no room for its engine, and the download of `d` stalls. The chart's rules run in fast
-motion (`monitorkit.shortened`). Prometheus is a process in the cluster's network, as its DNS is, and no pod.
+`m`, `f` and `h` serve, `n` finds no room for its engine, `g` none for its gateway, and the download of `d` stalls.
+The chart's rules run in fast motion (`monitorkit.shortened`). Prometheus is a process in the cluster's network, as its
+DNS is, and no pod.
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ from monitorkit.rules import fast_rules
 
 FACTOR = 40
 KEY = "a-key-for-tests-only"
-MODELS = ("m", "n", "d", "f", "h")
+MODELS = ("m", "n", "d", "f", "h", "g")
 ROOM_TOKENS = 600
 """That a gateway of `h` lets wait."""
 _SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "stringData": {"team": KEY}}
@@ -40,7 +41,11 @@ _SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "
 _WITH_KEYS = {"apiKeysSecretRef": {"name": "keys"}}
 _RETRIES = {"loadBalancing": {"retryBudgetPercent": 100, "slowStartSeconds": 0}}
 _STALLS = "tokenizer.json"
-_STALL_S = 300
+_STALL_S = 5
+"""That a download waits for more; each of its attempts brings some bytes, so that it goes on. Without more at all it
+would be given up in the time that the rules, in fast motion as well, need: that they come first is no test's here."""
+_START_S = 120
+"""That an engine may take to begin. Rules know of it from the engine, as a share: fast motion changes nothing in it."""
 
 
 @dataclass(frozen=True)
@@ -95,17 +100,18 @@ def watching(cluster: Cluster, images: Images, folder: Path) -> Iterator[Watched
         told = stack.enter_context(listening(manager))
         watched = Watched(kubectl, client, hub, operator, prometheus, told)
         until(lambda: watched.ask() == 200, "the gateway is reached", 30)
-        prometheus.wait_up(10)
+        prometheus.wait_up(11)
         yield watched
 
 
 def _apply(kubectl: Kubectl, hub: Hub, claim: Manifest) -> None:
     """All models, until three of them serve and the download of another has come as far as it will."""
-    kubectl.apply(_SECRET, manifest("m", gateway=_WITH_KEYS), _without_room(), _held())
+    engine = {"warmup": {"timeoutSeconds": _START_S}}
+    kubectl.apply(_SECRET, manifest("m", gateway=_WITH_KEYS, engine=engine), _without_room(), _held(), _alone())
     until(hub.answers, "the hub serves")
     first = hub.commit()
     hub.publish({"README.md": "the same model"})
-    hub.fail({"path": f"/{first}/{_STALLS}", "times": 1000, "after": 1000, "stall_s": _STALL_S})
+    hub.fail({"path": f"/{first}/{_STALLS}", "times": 1000, "after": 1000, "stall_s": 2 * _STALL_S})
     kubectl.apply(_faulty(), _stalled(first, claim))
     until(lambda: hub.asked(f"/{first}/{_STALLS}"), "the download is under way", 90)
     for name in ("m", "f", "h"):
@@ -127,8 +133,14 @@ def _held() -> Manifest:
     return manifest("h", gateway={"maxQueuedTokens": ROOM_TOKENS})
 
 
+def _alone() -> Manifest:
+    """An engine without a gateway: no node has as much as that asks for."""
+    return manifest("g", gateway={"resources": {"limits": {"cpu": "1000", "memory": "1Gi"}}})
+
+
 def _stalled(revision: str, claim: Manifest) -> Manifest:
-    return manifest("d", model=source(revision=revision), gateway=_WITH_KEYS, cache={"persistentVolumeClaim": claim})
+    cache = {"persistentVolumeClaim": claim, "download": {"stallSeconds": _STALL_S}}
+    return manifest("d", model=source(revision=revision), gateway=_WITH_KEYS, cache=cache)
 
 
 def _config(

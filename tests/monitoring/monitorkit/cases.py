@@ -6,7 +6,9 @@ from monitorkit.series import (
     MODEL,
     OPERATOR,
     POD,
+    WHOLE,
     answers,
+    began,
     counted,
     digests,
     download,
@@ -14,6 +16,7 @@ from monitorkit.series import (
     every_minute,
     queue,
     requests,
+    starting,
     visits,
 )
 from monitorkit.shares import Share
@@ -26,6 +29,7 @@ _UNCAPTURED = "trellis_engine_graph_capture_failures_total"
 _UNDER_WAY = counted("trellis_gateway_requests_in_flight", "0x600")
 _LEADER = f"trellis_operator_is_leader{{{OPERATOR}}}"
 _OPERATORS = 'namespace="o"'
+_PART_CAME = "0+1000000x20 20000000x600"
 _SMALL = f'{MODEL},max_tokens="512"'
 
 
@@ -171,6 +175,10 @@ _SERVICE = (
         "TrellisNoReadyEngine", "nobody asks one of two gateways, the other waits", _two_asleep("0x600"), "17m", MODEL
     ),
     Case("TrellisNoReadyEngine", "both sleep", _two_asleep("1x600"), "30m"),
+    Case("TrellisNoGateway", "an engine serves for seven minutes", counted("trellis_engine_up", "1x600"), "7m", MODEL),
+    Case("TrellisNoGateway", "for four minutes", counted("trellis_engine_up", "1x600"), "4m"),
+    Case("TrellisNoGateway", "one runs", counted("trellis_engine_up", "1x600") | _UNDER_WAY, "30m"),
+    Case("TrellisNoGateway", "there is no engine either", counted("trellis_engine_up", "0x600"), "30m"),
     Case("TrellisEnginesEjected", "7 times in 10 minutes", counted(_EJECTED, "0+0.7x60", 'endpoint="e"'), "50m", MODEL),
     Case("TrellisEnginesEjected", "4 times", counted(_EJECTED, "0+0.4x60", 'endpoint="e"'), "50m"),
     Case("TrellisEnginesEjected", "it has just begun", _jump(_EJECTED, 9, 30, 'endpoint="e"'), "30m45s"),
@@ -182,14 +190,11 @@ _SERVICE = (
 )
 
 _ENGINES = (
-    Case("TrellisWarmupStuck", "never ready", engine("0x600"), "30m", POD),
-    Case("TrellisWarmupStuck", "still young", engine("0x600"), "15m"),
-    Case("TrellisWarmupStuck", "it came", engine("0x18 1x600"), "30m"),
-    Case("TrellisWarmupStuck", "it drains", engine("0x600", draining="1x600"), "30m"),
-    Case("TrellisWarmupStuck", "a quarter of an hour ago it was well", engine("1x10 0x600"), "27m"),
-    Case("TrellisWarmupStuck", "half an hour ago it was well", engine("1x10 0x600"), "40m", POD),
-    Case("TrellisWarmupStuck", "just after its time", engine("0x600"), "21m15s"),
-    Case("TrellisWarmupStuck", "a little later", engine("0x600"), "22m15s", POD),
+    Case("TrellisWarmupStuck", "not ready after seven of ten minutes", starting("0+60x600"), "7m", POD),
+    Case("TrellisWarmupStuck", "still young", starting("0+60x600"), "4m"),
+    Case("TrellisWarmupStuck", "it may take an hour", starting("0+60x600", timeout_s=3600), "28m"),
+    Case("TrellisWarmupStuck", "it may take an hour, and half of it is over", starting("0+60x60", 3600), "33m", POD),
+    Case("TrellisWarmupStuck", "it came late", starting("0+60x8 480x600", served="_x8 1x600"), "30m"),
     Case("TrellisEngineStuck", "well, then not", engine("1x20 0x600"), "24m", POD),
     Case("TrellisEngineStuck", "well, then not for long", engine("1x20 0x600"), "33m", POD),
     Case("TrellisEngineStuck", "it was well long ago", engine("1x20 0x600"), "40m"),
@@ -199,15 +204,17 @@ _ENGINES = (
     Case("TrellisEngineStuck", "a process of twenty minutes", engine("1x30 0x600", "0x10 660x600"), "35m", POD),
     Case("TrellisEngineStuck", "it drains", engine("1x20 0x600", draining="0x20 1x600"), "26m"),
     Case("TrellisEngineStuck", "well", engine("1x600"), "26m"),
-    Case("TrellisRestarts", "three within an hour", engine("1x600", "0x5 6x15 22x20 43x600"), "62m", POD),
-    Case("TrellisRestarts", "two within an hour", engine("1x600", "0x5 6x15 22x600"), "62m"),
-    Case("TrellisRestarts", "three within two hours", engine("1x600", "0x10 11x39 51x39 91x600"), "95m"),
-    Case("TrellisRestarts", "the third was just now", engine("1x600", "0x10 11x10 22x10 33x600"), "33m45s"),
-    Case("TrellisRestarts", "the third was before", engine("1x600", "0x10 11x10 22x10 33x600"), "34m30s", POD),
+    Case("TrellisRestarts", "three within an hour", began("0x5 6x15 22x20 43x600"), "62m", POD),
+    Case("TrellisRestarts", "two within an hour", began("0x5 6x15 22x600"), "62m"),
+    Case("TrellisRestarts", "three within two hours", began("0x10 11x39 51x39 91x600"), "95m"),
+    Case("TrellisRestarts", "the third was just now", began("0x10 11x10 22x10 33x600"), "33m45s", POD),
+    Case(
+        "TrellisRestarts", "each lives for seconds", began("0 stale _x3 5 stale _x6 12 stale _x9 22 stale"), "25m", POD
+    ),
     Case(
         "TrellisRestarts",
-        "of a program of somebody else",
-        {f"process_start_time_seconds{{{POD}}}": "0x10 600x10 1200x10 1800x600"},
+        "a program of somebody else",
+        {'process_start_time_seconds{namespace="s",pod="p"}': "0x10 600x10 1200x10 1800x600"},
         "55m",
     ),
     Case("TrellisDigestMismatch", "again and again", _mismatches("0+1x600"), "15m", MODEL),
@@ -252,10 +259,11 @@ _OPERATOR = (
     Case("TrellisOperatorAway", "gone for 18 hours", {_LEADER: "1x10"}, "1090m", ""),
     Case("TrellisOperatorAway", "gone for two days", {_LEADER: "1x10"}, "1700m"),
     Case("TrellisOperatorAway", "nobody scrapes it", counted("up", "1x600"), "30m"),
-    Case("TrellisDownloadStalled", "half of it came", download("0+100x5 500x600", "0+100x5 500x600"), "30m", POD),
-    Case("TrellisDownloadStalled", "it stands for a while", download("0+100x5 500x600", "0+100x5 500x600"), "22m"),
-    Case("TrellisDownloadStalled", "it comes", download("0+10x600", "0+10x600", 100_000), "40m"),
-    Case("TrellisDownloadStalled", "all is here", download("1000x600", "1000x600"), "40m"),
+    Case("TrellisDownloadStalled", "nothing for eight minutes", download(_PART_CAME), "28m", MODEL),
+    Case("TrellisDownloadStalled", "nothing for six minutes", download(_PART_CAME), "26m"),
+    Case("TrellisDownloadStalled", "a few bytes with each attempt", download("0+48000x600"), "40m", MODEL),
+    Case("TrellisDownloadStalled", "slow, but it comes", download("0+90000x600"), "40m"),
+    Case("TrellisDownloadStalled", "all is here", download(f"{WHOLE}x600"), "40m"),
 )
 
 CASES = (*_OBJECTIVES, *_FLOORS, *_SHARES, *_SERVICE, *_ENGINES, *_OPERATOR)

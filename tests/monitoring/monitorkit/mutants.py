@@ -7,11 +7,6 @@ from typing import Any
 
 Rule = dict[str, Any]
 
-SAME = {
-    ("TrellisWarmupStuck", "without: trellis_engine_up == 0"): "an engine that is up was up within 20 minutes, too",
-}
-"""Changes that change nothing, each with the reason."""
-
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _MATCHERS = r"\{[^}]*\}"
 _NAMES = r"[a-zA-Z_:][\w:]*"

@@ -6,6 +6,7 @@ Keys are values of the label `embedding_model`; what has none is the operator's,
 AT_FIRST = {
     "n": {"TrellisNoReadyEngine"},
     "d": {"TrellisDownloadStalled"},
+    "g": {"TrellisNoGateway"},
 }
 """Of models that are in trouble from their beginning."""
 OF_FAULTS = {
@@ -37,13 +38,12 @@ FOLLOWS = {
         "TrellisErrorsFast",
         "TrellisErrorsSlow",
         "TrellisNoReadyEngine",
-        "TrellisWarmupStuck",
     },
     "n": {"TrellisEnginesUnknown"},
     "SourceReady": {"TrellisModelsBlocked"},
 }
-"""What may come besides. An engine that is stuck is not ready either, so its callers get 503, and is ended for it; the
-next one does not get through its first step. Without an API server no gateway has news. A download that stalls for an
-hour keeps its model from being ready. A model that is well is late on a machine that is short of time."""
+"""What may come besides. An engine that is stuck is not ready either, so its callers get 503, and is ended for it.
+Without an API server no gateway has news. A download that stalls for an hour keeps its model from being ready. A model
+that is well is late on a machine that is short of time."""
 
 ON_A_CLUSTER = (AT_FIRST, OF_FAULTS, WITHOUT_AN_API_SERVER, WITHOUT_AN_OPERATOR)

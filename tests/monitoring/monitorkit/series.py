@@ -7,6 +7,8 @@ POD = f'{MODEL},pod="p"'
 OPERATOR = 'namespace="o",pod="p"'
 _ROUTE = 'route="/v1/embeddings"'
 _LATER = "x600"
+WHOLE = 100_000_000
+"""Bytes of a model that is fetched."""
 
 Series = dict[str, str]
 
@@ -60,12 +62,26 @@ def digests(second: str, contents: str = "c") -> Series:
     }
 
 
-def download(received: str, present: str, total: int = 1000) -> Series:
-    """A model on its way."""
+def starting(seconds: str, timeout_s: int = 600, served: str = "") -> Series:
+    """An engine that begins: for how long, of how long it may take, and since when it serves."""
+    began = {
+        f"trellis_engine_warmup_seconds{{{POD}}}": seconds,
+        f"trellis_engine_warmup_timeout_seconds{{{POD}}}": f"{timeout_s}{_LATER}",
+    }
+    return began | ({f'trellis_engine_info{{{POD},model_digest="a"}}': served} if served else {})
+
+
+def began(times: str) -> Series:
+    """When the process of a model's pod began, in seconds."""
+    return counted("process_start_time_seconds", times)
+
+
+def download(came: str) -> Series:
+    """A model of `WHOLE` bytes on its way."""
     return {
-        f"trellis_fetch_received_bytes{{{POD}}}": received,
-        f"trellis_fetch_present_bytes{{{POD}}}": present,
-        f"trellis_fetch_total_bytes{{{POD}}}": f"{total}{_LATER}",
+        f"trellis_fetch_received_bytes{{{POD}}}": came,
+        f"trellis_fetch_present_bytes{{{POD}}}": came,
+        f"trellis_fetch_total_bytes{{{POD}}}": f"{WHOLE}{_LATER}",
     }
 
 

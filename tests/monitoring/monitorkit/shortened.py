@@ -28,7 +28,12 @@ def _expression(text: str, factor: int) -> str:
     return re.sub(r"\b(\d+) \* 60\b", lambda found: f"{int(found[1]) * 60 / factor:g}", ranges)
 
 
-def _time(text: str, factor: int) -> str:
+def seconds(text: str) -> float:
+    """A stretch of time as Prometheus writes it, e.g. `5m`."""
     found = re.fullmatch(_TIME, text)
     assert found, f"not a time: {text}"
-    return f"{round(int(found[1]) * _SECONDS[found[2]] / factor * 1000)}ms"
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+def _time(text: str, factor: int) -> str:
+    return f"{round(seconds(text) / factor * 1000)}ms"
