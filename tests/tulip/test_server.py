@@ -232,8 +232,8 @@ async def test_every_metric_is_there_at_zero_from_the_start(serving, metric_fami
             "step_failures", "queued_tokens", "queued_sequences", "in_flight_tokens", "up", "draining", "info",
                 "max_queued_tokens", "memory_planned_bytes", "memory_used_bytes", "capacity_tokens_per_second",
             "warmup_seconds", "warmup_timeout_seconds", "graph_captures", "graph_capture_failures", "graph_evictions",
-            "graph_replays", "graph_eager_steps", "graph_out_of_memory", "graph_held", "graph_to_prewarm", "graph_prewarmed",
-            "max_batch_tokens", "graph_pad_tokens", "graph_pad_sequences",
+            "graph_replays", "graph_eager_steps", "graph_out_of_memory", "graph_held", "graph_to_prewarm",
+            "graph_prewarmed", "max_batch_tokens", "graph_pad_tokens", "graph_pad_sequences",
         }  # fmt: skip
         alive = {"trellis_engine_up", "trellis_engine_info"}
         settings = {"max_queued_tokens", "max_batch_tokens", "warmup_timeout_seconds"}

@@ -52,6 +52,11 @@ _WORK = Row(
             "Accepted or SourceReady not True for long: a Secret, a key, a token, or a certificate on the way.",
             (Query(f"max by (type, status) ({OPERATORS.series(f'{_P}conditions')}) > 0", "{{type}}: {{status}}"),),
         ),
+        Panel(
+            "Models that do not serve",
+            "They are asked to, and manifest and source are well: no room, or pods that end or do not begin.",
+            (Query(f"max({OPERATORS.series(f'{_P}unserved_models')})", "models"),),
+        ),
         Panel("Duration", "Of a visit.", OPERATORS.quantiles(f"{_VISITS}"), "s"),
         Panel(
             "Writes by kind",

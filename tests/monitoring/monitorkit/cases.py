@@ -30,6 +30,7 @@ _UNDER_WAY = counted("trellis_gateway_requests_in_flight", "0x600")
 _LEADER = f"trellis_operator_is_leader{{{OPERATOR}}}"
 _OPERATORS = 'namespace="o"'
 _PART_CAME = "0+1000000x20 20000000x600"
+_UNSERVED = f"trellis_operator_unserved_models{{{OPERATOR}}}"
 _SMALL = f'{MODEL},max_tokens="512"'
 
 
@@ -253,6 +254,10 @@ _OPERATOR = (
     ),
     Case("TrellisModelsBlocked", "engines are not there", _blocked("1x200", kind="EngineAvailable"), "130m"),
     Case("TrellisModelsBlocked", "they are well", _blocked("1x200", status="True"), "130m"),
+    Case("TrellisModelsUnserved", "one for twenty minutes", {_UNSERVED: "1x600"}, "20m", _OPERATORS),
+    Case("TrellisModelsUnserved", "one for ten minutes", {_UNSERVED: "1x600"}, "10m"),
+    Case("TrellisModelsUnserved", "one that serves in the end", {_UNSERVED: "1x12 0x600"}, "30m"),
+    Case("TrellisModelsUnserved", "none", {_UNSERVED: "0x600"}, "60m"),
     Case("TrellisOperatorAway", "nobody leads, lately", {_LEADER: "1x10 0x600"}, "14m"),
     Case("TrellisOperatorAway", "nobody leads", {_LEADER: "1x10 0x600"}, "18m", ""),
     Case("TrellisOperatorAway", "it leads", {_LEADER: "1x600"}, "30m"),

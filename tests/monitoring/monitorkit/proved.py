@@ -7,6 +7,7 @@ AT_FIRST = {
     "n": {"TrellisNoReadyEngine"},
     "d": {"TrellisDownloadStalled"},
     "g": {"TrellisNoGateway"},
+    "": {"TrellisModelsUnserved"},
 }
 """Of models that are in trouble from their beginning."""
 OF_FAULTS = {
