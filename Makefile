@@ -47,7 +47,6 @@ test: ## run all tests; those on a cluster bring one up (root), or use KUBECONFI
 	@tests/needs
 	@$(MAKE) --no-print-directory setup
 	@$(CLUSTER) build
-	@$(CLUSTER) build keda
 	@PYTHON=$(BIN)/python tests/all $(ARGS)
 
 test-fast: setup ## run the tests that start no gateways, engines or clusters

@@ -26,8 +26,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         cluster = find_cluster()
         if any("images" in getattr(item, "fixturenames", ()) for item in chosen):
             provide_images(cluster)
-        if cluster.own and any("keda" in getattr(item, "fixturenames", ()) for item in chosen):
-            cluster.tool("build", "keda")
     except pytest.fail.Exception as error:
         pytest.exit(f"the tests marked `cluster` cannot run: {error.msg}", returncode=1)
 
@@ -68,7 +66,7 @@ def images(cluster: Cluster) -> Images:
 
 @pytest.fixture(scope="session")
 def keda(cluster: Cluster) -> None:
-    """KEDA runs on the cluster; on one that is not ours somebody has installed it."""
+    """KEDA runs on the cluster, built where it was not; on one that is not ours somebody has installed it."""
     if cluster.own:
         cluster.tool("keda")
     elif not Kubectl(cluster, "default").find("crd", "scaledobjects.keda.sh"):

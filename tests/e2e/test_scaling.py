@@ -21,7 +21,8 @@ from e2ekit.waiting import throughout, until
 from trellis_operator.desired.monitor import pod_monitor
 from trellis_operator.spec import EmbeddingModel
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+# Where nothing is cached, KEDA may still be building.
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 NODE = "192.168.111.1"
 """An address of the first node: pods reach what listens there."""
