@@ -118,6 +118,18 @@ async def test_the_docs_work_without_a_network(gateway):
         assert f"<code>{route}</code>" in text
 
 
+async def test_the_docs_show_where_a_key_goes_if_there_are_keys(serve, engine, gateway):
+    keyed = await serve(engine, api_keys=(b"secret",))
+    asked = keyed.client.get(f"{keyed.url}/docs", headers={"authorization": "Bearer secret"})
+    async with asked as response:
+        with_keys = await response.text()
+    without = (await get(gateway, "/docs"))[1]
+    shown = "-H &quot;authorization: Bearer $API_KEY&quot;"
+    assert with_keys.count(shown) == with_keys.count("curl ") > 5
+    assert shown not in without
+    assert "secret" not in with_keys
+
+
 async def test_the_openapi_document_describes_every_route_and_its_errors(gateway):
     document = json.loads((await get(gateway, "/openapi.json"))[1])
     assert set(document["paths"]) == set(PATHS)
