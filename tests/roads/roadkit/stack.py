@@ -17,7 +17,11 @@ from roadkit.waiting import until
 _READY_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 5.0
 KEY = "a-key-for-tests-only"
-EMBEDDING: dict[str, Any] = {"truncation": "error", "prompts": {"query": "query: ", "document": "passage: "}}
+EMBEDDING: dict[str, Any] = {
+    "truncation": "error",
+    "lateChunking": True,
+    "prompts": {"query": "query: ", "document": "passage: "},
+}
 
 
 @dataclass(frozen=True)
