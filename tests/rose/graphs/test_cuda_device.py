@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from threading import Thread, local
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,7 +77,7 @@ def test_after_warm_up_a_step_takes_no_memory_and_waits_for_nothing_but_its_even
     cuda.asked.clear()
     for _ in range(20):
         engine.step(Batch.pack([Sequence.whole(ids, form) for ids in texts_of([6, 3])])).wait()
-    assert cuda.asked == {"copy": 40, "replay": 20, "mark": 20, "synchronize": 20}
+    assert cuda.asked == {"use": 20, "copy": 40, "replay": 20, "mark": 20, "synchronize": 20}
 
 
 def test_graphs_are_captured_beside_the_steps_and_share_a_pool(
@@ -107,6 +107,41 @@ def test_each_thread_that_launches_does_so_on_the_stream_of_the_device(
         np.testing.assert_allclose(rows, embed(plain(folder), ids), atol=ERROR)
 
 
+@pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
+def test_engines_that_take_turns_in_one_thread_each_keep_to_their_own_stream(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, *, graphs: bool
+) -> None:
+    current, device = local(), FakeGraphDevice if graphs else FakeEagerDevice
+    engines, loose = [load(folder, device(FakeCuda(current))) for _ in range(2)], plain(folder)
+    # Eager, captured, replayed.
+    for _ in range(3):
+        for engine in engines:
+            ids = texts_of([9, 4])
+            np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=ERROR)
+
+
+def test_what_one_device_does_without_a_mark_leaves_the_thread_to_another(
+    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
+) -> None:
+    current = local()
+    one, other = (load(folder, FakeGraphDevice(FakeCuda(current))) for _ in range(2))
+    for _ in range(3):
+        one.framed._device.run(lambda: None)
+        ids = texts_of([9, 4])
+        np.testing.assert_allclose(embed(other, ids), embed(plain(folder), ids), atol=ERROR)
+
+
+@pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
+def test_a_thread_that_has_set_a_stream_of_its_own_launches_on_that_of_the_device(
+    cuda: FakeCuda, folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, *, graphs: bool
+) -> None:
+    engine, loose = load(folder, FakeGraphDevice(cuda) if graphs else FakeEagerDevice(cuda)), plain(folder)
+    for _ in range(3):
+        cuda.use(cuda.stream())
+        ids = texts_of([9, 4])
+        np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=ERROR)
+
+
 def test_a_thread_that_captures_first_does_the_step_before_so_that_libraries_have_their_handles(
     cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
 ) -> None:
@@ -116,7 +151,7 @@ def test_a_thread_that_captures_first_does_the_step_before_so_that_libraries_hav
     thread.start()
     thread.join(30)
     asked = {what: cuda.asked[what] - before.get(what, 0) for what in ("use", "run", "capture", "replay")}
-    assert asked == {"use": 1, "run": 1, "capture": 1, "replay": 2}
+    assert asked == {"use": 2, "run": 1, "capture": 1, "replay": 2}
 
 
 def test_graphs_that_are_warmed_up_are_those_that_are_replayed_also_where_heads_run_behind(
@@ -141,6 +176,28 @@ def test_a_capture_that_cannot_be_leaves_its_sizes_eager_and_says_what_came_firs
         assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
     assert (engine.graphs.capture_failed, engine.graphs.captured) == (1, 0)
     assert "operation not permitted when stream is capturing" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("held", "ends", "pools"),
+    [(False, None, [1, 2]), (True, None, [1, 1, 1]), (True, INVALIDATED, [1, 1, 2])],
+    ids=["no graph is left in its pool", "a graph is left in its pool", "its pool could not be left"],
+)
+def test_after_a_capture_that_cannot_be_another_size_is_captured(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any, held: bool, ends: Exception | None, pools: list[int]
+) -> None:
+    def twice(lengths: list[int], *, error: Exception | None = None) -> None:
+        embed(engine, texts_of(lengths))
+        cuda.next, cuda.ends = error, ends if error else None
+        embed(engine, texts_of(lengths))
+
+    if held:
+        twice([5])
+    twice([20, 9], error=UNSUPPORTED)
+    twice([40, 3])
+    assert engine.graphs.failures == (("32x8", f"AcceleratorError: {UNSUPPORTED}"),)
+    assert engine.graphs.captured == held + 1
+    assert [pool for _, pool in cuda.captures] == pools
 
 
 def test_a_capture_without_memory_leaves_its_sizes_eager(
@@ -179,6 +236,26 @@ def test_the_slot_of_a_step_that_failed_half_way_is_kept_until_its_copies_are_ma
     assert not ring.idle
     ids = texts_of([7])
     np.testing.assert_allclose(embed(engine, ids), embed(plain(folder), ids), atol=ERROR)
+    assert ring.idle
+
+
+def test_the_slot_of_a_step_whose_planning_raised_is_kept_until_what_it_began_is_done(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    class Plans:
+        def plan_ahead(self, starts: Any) -> None:
+            raise ValueError("after a copy of what lies in the slot")
+
+    framed = engine.framed
+    ring = framed._ring
+    slot = ring.take()
+    framed._ahead = Plans()
+    with pytest.raises(StepError, match="after a copy"):
+        framed.launch(batch_of(texts_of([9])))
+    framed._ahead = None
+    assert ring.take() is not slot
+    assert not ring.idle
+    assert np.isfinite(embed(engine, texts_of([7]))).all()
     assert ring.idle
 
 
@@ -279,6 +356,7 @@ def test_kernels_of_our_own_are_taken_where_they_can_be_compiled_and_their_heads
     monkeypatch.setitem(sys.modules, "tulip_rose.rose.kernels.kit", made)
     device = CudaGraphDevice(cuda)
     kit = device.kit("bfloat16", "auto")
+    assert cuda.current is device._stream, "weights are made on another stream than that of the steps"
     assert isinstance(kit.attention, ChosenAttention)
     assert isinstance(kit, TorchKit) is (lacking is not None)
     assert device.heads_in_graphs is (lacking is None)

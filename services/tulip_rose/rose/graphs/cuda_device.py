@@ -4,6 +4,9 @@ A graph keeps the addresses that it was captured with. Its inputs and outputs ar
 in between lies in the pool, which all graphs write over: no two of them run at once, since one stream replays them all.
 """
 
+import weakref
+from threading import local
+
 import torch
 from torch import Tensor
 
@@ -21,6 +24,9 @@ class CudaGraphDevice(CudaDevice):
     def __init__(self, cuda: Cuda) -> None:
         super().__init__(cuda)
         self._beside, self._pool = cuda.stream(), cuda.pool()
+        self._sharing = weakref.WeakSet[CudaGraph]()
+        """The graphs in the pool."""
+        self._thread = local()
 
     def kit(self, dtype: str, attention: str) -> Kit:
         """See `Device`. Torch's heads read spans on the host, so that they run behind graphs; ours read tensors."""
@@ -54,12 +60,12 @@ class CudaGraphDevice(CudaDevice):
     def run(self, step: Step) -> None:
         """See `GraphDevice`."""
         self.prepare(step)
-        self._entered.ran = True
+        self._thread.ran = True
 
     def capture(self, step: Step) -> Graph:
         """See `GraphDevice`."""
         self.enter()
-        if not getattr(self._entered, "ran", False):
+        if not getattr(self._thread, "ran", False):
             # Libraries have a handle for each thread, and none can be made while a stream is captured.
             self.run(step)
         try:
@@ -68,10 +74,15 @@ class CudaGraphDevice(CudaDevice):
         except Exception as error:
             if self.gone() is not None:
                 raise
+            # Torch takes no capture into a pool that one could not leave, nor into one that has no graph any more.
+            if self._cuda.leave(self._pool) or not self._sharing:
+                self._pool, self._sharing = self._cuda.pool(), weakref.WeakSet()
             # Where ending the capture fails too, it says less than what went wrong before.
             cause = error.__context__ or error
             raise CaptureError(f"{type(cause).__name__}: {cause}") from error
-        return CudaGraph(self, captured)
+        graph = CudaGraph(self, captured)
+        self._sharing.add(graph)
+        return graph
 
 
 class CudaGraph:
