@@ -38,6 +38,8 @@ class Server:
     gone: bool = False
     status_refusal: int | None = None
     """The code that it refuses a status with."""
+    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """The code and the words that it refuses an object with."""
 
     async def answer(self, request: web.Request) -> web.Response:
         target = request.path.partition("/namespaces/search/")[2]
@@ -46,6 +48,9 @@ class Server:
         if request.method == "GET":
             there = self.objects.get(target)
             return web.json_response(there or {}, status=200 if there else 404)
+        if target in self.refused:
+            code, message = self.refused[target]
+            return web.json_response({"message": message}, status=code)
         body = await request.json()
         if request.method == "PATCH":
             self.writes.append(target)
@@ -65,9 +70,12 @@ class Server:
             self.model["metadata"]["resourceVersion"] += "0"
         return web.json_response(self.model)
 
-    def degraded(self) -> tuple[str, str, str]:
+    def condition(self, kind: str) -> tuple[str, str, str]:
         conditions = {each["type"]: each for each in self.model["status"]["conditions"]}
-        return tuple(conditions["Degraded"][part] for part in ("status", "reason", "message"))  # type: ignore[return-value]
+        return tuple(conditions[kind][part] for part in ("status", "reason", "message"))  # type: ignore[return-value]
+
+    def degraded(self) -> tuple[str, str, str]:
+        return self.condition("Degraded")
 
 
 @dataclass
@@ -240,6 +248,31 @@ async def test_a_status_that_is_refused_is_told_as_such_and_soon_written_again(
     assert server.degraded()[1] == "AsAskedFor"
     assert await visitor.visit(KEY) == CONVERGED
     assert visitor.next_try_s(KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "reason"),
+    [
+        (500, "Internal error occurred: failed to allocate a serviceIP: range is full", "InternalError"),
+        (500, 'admission webhook "w" denied the request: its policies cannot be read', "WebhookDenied"),
+        (503, 'admission webhook "w" denied the request: not now', "WebhookDenied"),
+    ],
+)
+async def test_an_object_that_the_api_server_fails_at_is_told_of_and_the_others_are_made(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch, code: int, said: str, reason: str
+) -> None:
+    monkeypatch.setattr("trellis_operator.cluster.api._FIRST_PAUSE_S", 0.001)
+    server.refused["services/all-minilm-l6-v2"] = (code, said)
+    assert await visitor.visit(KEY) == REFUSED
+    status, found, message = server.condition("Accepted")
+    assert (status, found) == ("False", reason)
+    assert said in message
+    assert "What to do:" in message
+    assert {"deployments/all-minilm-l6-v2-engine", BUDGET} <= set(server.writes)
+    server.refused = {}
+    monkeypatch.setattr("trellis_operator.cluster.patience.Patience.allows", lambda *_: True)
+    assert await visitor.visit(KEY) == CHANGED
+    assert server.condition("Accepted")[1] == "Valid"
 
 
 async def test_a_model_whose_deletion_no_watch_told_is_forgotten_though_its_children_were_left(

@@ -114,6 +114,9 @@ class Api:
                 return await self._once(method, path, query or {}, body, content)
             except AwayError as away:
                 if attempt == _ATTEMPTS or away.retry_after_s > _LAST_PAUSE_S:
+                    # Of a write alone can a person be told: what cannot be read is merely not known.
+                    if method != "GET" and away.refused is not None:
+                        raise away.refused from away
                     raise
                 await asyncio.sleep(max(away.retry_after_s, pause_s * random.uniform(0.5, 1.0)))  # noqa: S311
                 pause_s = min(2 * pause_s, _LAST_PAUSE_S)
