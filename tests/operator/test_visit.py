@@ -38,8 +38,10 @@ class Server:
     gone: bool = False
     status_refusal: int | None = None
     """The code that it refuses a status with."""
+    status_words: str = 'failed calling webhook "w": EOF'
     refused: dict[str, tuple[int, str]] = field(default_factory=dict)
     """The code and the words that it refuses an object with."""
+    events: list[Body] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.Response:
         target = request.path.partition("/namespaces/search/")[2]
@@ -52,6 +54,8 @@ class Server:
             code, message = self.refused[target]
             return web.json_response({"message": message}, status=code)
         body = await request.json()
+        if target == "events":
+            self.events.append(body)
         if request.method == "PATCH":
             self.writes.append(target)
             body["metadata"] |= {"uid": target, "resourceVersion": str(len(self.writes))}
@@ -63,12 +67,16 @@ class Server:
         if self.gone:
             return web.json_response({}, status=404)
         if request.method == "PATCH" and self.status_refusal:
-            return web.json_response({"message": 'failed calling webhook "w": EOF'}, status=self.status_refusal)
+            return web.json_response({"message": self.status_words}, status=self.status_refusal)
         if request.method == "PATCH":
             changes = await request.json()
             self.model["status"] = self.model.get("status", {}) | changes["status"]
             self.model["metadata"]["resourceVersion"] += "0"
         return web.json_response(self.model)
+
+    def untold(self) -> list[str]:
+        """The notes of events about its own status."""
+        return [each["message"] for each in self.events if each["reason"] == "StatusRefused"]
 
     def condition(self, kind: str) -> tuple[str, str, str]:
         conditions = {each["type"]: each for each in self.model["status"]["conditions"]}
@@ -248,6 +256,46 @@ async def test_a_status_that_is_refused_is_told_as_such_and_soon_written_again(
     assert server.degraded()[1] == "AsAskedFor"
     assert await visitor.visit(KEY) == CONVERGED
     assert visitor.next_try_s(KEY) is None
+
+
+async def test_a_status_that_is_refused_is_told_by_an_event_once_for_each_reason(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_new = 'EmbeddingModel.trellis.dev "m" is invalid: status.url: Too long'
+    for code, words in [(500, 'failed calling webhook "w": EOF'), (422, too_new)] * 2:
+        server.status_refusal, server.status_words = code, words
+        assert await visitor.visit(KEY) == REFUSED
+    first, second = server.untold()
+    assert 'the status is old, or absent, since it is not taken: failed calling webhook "w": EOF' in first
+    assert too_new in second
+    assert "What to do: install the CRD and the roles of the operator's version" in second
+    [kind] = {each["type"] for each in server.events if each["reason"] == "StatusRefused"}
+    assert kind == "Warning"
+    monkeypatch.setattr("trellis_operator.cluster.visit._TOLD_AGAIN_S", 0.0)
+    await visitor.visit(KEY)
+    assert len(server.untold()) == 3
+
+
+async def test_an_event_about_a_status_that_is_not_taken_either_is_posted_again(
+    server: Server, visitor: Visitor
+) -> None:
+    server.status_refusal = 422
+    server.refused["events"] = (403, 'User "trellis" cannot create resource "events"')
+    await visitor.visit(KEY)
+    assert server.untold() == []
+    server.refused = {}
+    await visitor.visit(KEY)
+    await visitor.visit(KEY)
+    assert len(server.untold()) == 1
+
+
+@pytest.mark.parametrize("code", [404, 409])
+async def test_no_event_tells_of_a_status_that_comes_too_late(server: Server, visitor: Visitor, code: int) -> None:
+    server.status_refusal, server.status_words = code, "the object has been modified"
+    await visitor.visit(KEY)
+    await visitor.visit(KEY)
+    assert server.untold() == []
+    assert [each["reason"] for each in server.events] == ["Applied"]
 
 
 @pytest.mark.parametrize(
