@@ -4,9 +4,11 @@ Whether a claim that is not ours is there is told by pods that wait for it: the 
 """
 
 from trellis_operator.desired import names
+from trellis_operator.kinds import CLAIM
 from trellis_operator.plan.pod_view import PodView
 from trellis_operator.source import ImageSource, PvcSource
 from trellis_operator.status.condition import FALSE, TRUE, UNKNOWN, Condition
+from trellis_operator.status.refusal import Refusal
 from trellis_operator.status.trouble import (
     NO_CAPACITY,
     VOLUME_PENDING,
@@ -65,6 +67,8 @@ def _downloaded(view: View) -> Condition:
     """By a Job, into a volume, before any pod is made."""
     if is_true(view.job, "Complete"):
         return Condition(TYPE, TRUE, "Downloaded", f"the model is on volume {names.model_claim(view.model)}")
+    if view.claim is None and (refused := _refused_claim(view)):
+        return Condition(TYPE, FALSE, refused.reason, refused.message)
     told = download_trouble(view)
     if is_true(view.job, "Failed"):
         failed = condition_of(view.job, "Failed")
@@ -77,6 +81,12 @@ def _downloaded(view: View) -> Condition:
     if told:
         return Condition(TYPE, FALSE, told[0], f"{told[1].rstrip('. ')}. This is tried again until the deadline.")
     return Condition(TYPE, FALSE, "Downloading", _under_way(view))
+
+
+def _refused_claim(view: View) -> Refusal | None:
+    """Why there is no claim to download into, and so no Job that would."""
+    target = (CLAIM.name, names.model_claim(view.model))
+    return next((each for each in view.refusals if each.target == target), None)
 
 
 def _under_way(view: View) -> str:
