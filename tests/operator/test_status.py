@@ -226,8 +226,30 @@ def test_a_claim_of_something_else_that_is_missing_is_not_the_source(
     waits = pod("engine", **unschedulable('0/1 nodes are available: persistentvolumeclaim "other" not found.'))
     observed = with_pods(starting(as_observed(desired(model, setting, {}))), waits)
     found = said(view(model, observed, {}))
-    assert found["SourceReady"] == ("True", "Mounted")
+    assert found["SourceReady"] == ("Unknown", "VolumeNotFound")  # nobody has mounted the source to know
     assert found["EngineAvailable"] == ("False", "VolumeNotFound")
+
+
+def test_a_volume_is_ready_once_an_engine_has_started_with_it_and_not_before(
+    minimal: Body, in_cluster: Read, setting: ClusterSetting, as_observed: Observe
+) -> None:
+    minimal["spec"]["model"]["source"] = {"pvc": {"claimName": "weights", "path": "m"}}
+    model = in_cluster(minimal)
+    objects = desired(model, setting, {})
+
+    def source(*pods: Body) -> tuple[str, str]:
+        return said(view(model, with_pods(starting(as_observed(objects)), *pods), {}))["SourceReady"]
+
+    assert said(view(model, Observed(), {}))["SourceReady"] == ("False", "Mounting")
+    assert source(pod("engine", containerStatuses=[container("engine")])) == ("False", "Mounting")
+    lost = {"waiting": {"reason": "CreateContainerConfigError", "message": "failed to create subPath directory"}}
+    no_path = pod("engine", containerStatuses=[container("engine", state=lost)])
+    assert source(no_path) == ("Unknown", "CreateContainerConfigError")
+    begun = pod("engine", containerStatuses=[container("engine", state={"running": {}})])
+    assert source(begun) == ("True", "Mounted")
+    assert said(view(model, as_observed(objects), {}))["SourceReady"] == ("True", "Mounted")
+    minimal["spec"]["suspend"] = True
+    assert said(view(in_cluster(minimal), Observed(), {}))["SourceReady"] == ("Unknown", "NotNeeded")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 _NOTE_CHARACTERS = 1000
 _TOLD = ("Accepted", "SourceReady", "Progressing", "Degraded", "Ready")
 """The others are what these are judged from, and say the same."""
-_HARMLESS = {"Suspended", "Starting", "Fetching", "Downloading"}
+_HARMLESS = {"Suspended", "Starting", "Fetching", "Downloading", "Pulling", "Mounting"}
 _MEND_STATUS = "What to do: install the CRD and the roles of the operator's version, or ask who runs what refuses it."
 
 

@@ -31,15 +31,31 @@ def source_ready(view: View) -> Condition:
         return Condition(TYPE, FALSE, *view.source_lacks)
     if isinstance(source, ImageSource):
         return _from_image(view, source)
-    told = mount_trouble(view, source.claim) if isinstance(source, PvcSource) else None
-    if told:
-        return Condition(TYPE, FALSE, *told)
     if isinstance(source, PvcSource):
-        return Condition(TYPE, TRUE, "Mounted", _MOUNTED)
+        return _from_volume(view, source)
     return _downloaded(view) if view.job_name else _fetched(view)
 
 
 _MOUNTED = "pods mount the model from its source"
+
+
+def _from_volume(view: View, source: PvcSource) -> Condition:
+    """By the kubelet, which mounts a volume before it starts a program."""
+    told = mount_trouble(view, source.claim)
+    if told:
+        return Condition(TYPE, FALSE, *told)
+    if count(view.engine, "readyReplicas") or any(pod.started for pod in view.observed.pods_of(names.ENGINE)):
+        return Condition(TYPE, TRUE, "Mounted", _MOUNTED)
+    waits = trouble(view, names.ENGINE)
+    # Whether the volume has to do with it, only its own words say: a path that is not there is told in the same way.
+    asked = Condition(TYPE, UNKNOWN, *waits) if waits else Condition(TYPE, FALSE, "Mounting", _NOT_MOUNTED)
+    return _nobody_asks(view) or asked
+
+
+_NOT_MOUNTED = (
+    "no engine has started with the model's volume yet. If that stays, see why in the events of an engine: kubectl "
+    "describe pod"
+)
 
 
 def _from_image(view: View, source: ImageSource) -> Condition:
