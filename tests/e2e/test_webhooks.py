@@ -27,7 +27,7 @@ def test_what_a_webhook_rewrites_and_what_it_injects_is_told_with_what_to_do(
     lost = {"op": "replace", "path": "/spec/none/x", "value": 1}
     rewrites = [
         Rewrite("poddisruptionbudgets", "gateway", two, ("CREATE", "UPDATE")),
-        Rewrite("services", "gateway", lost, ("CREATE",)),
+        Rewrite("services", "gateway", lost, ("UPDATE",)),
         Rewrite("pods", "gateway", mesh, ("CREATE",)),
         Rewrite("pods", "engine", sidecar, ("CREATE",)),
     ]
@@ -39,14 +39,13 @@ def test_what_a_webhook_rewrites_and_what_it_injects_is_told_with_what_to_do(
         message = wait_for(kubectl, "m", "GatewayAvailable", "False", "ImagePull")
         assert "No template of Trellis has a container mesh" in message
         assert "What to do: ask who runs that webhook" in message
+        assert calls(operator)["PATCH", "poddisruptionbudgets"] == 2, "each was applied once"
+        kubectl.patch("embeddingmodel", "m", {"spec": {"gateway": {"expose": {"service": {"type": "NodePort"}}}}})
         message = wait_for(kubectl, "m", "Accepted", "False", "InternalError")
         assert "Service m was not taken" in message
         assert "does not apply" in message
-        assert calls(operator)["PATCH", "poddisruptionbudgets"] == 2, "each was applied once"
     kubectl.run("delete", "pods", "-l", "app.kubernetes.io/component=gateway", "--wait=false")
-    # Another Service than the one that was refused: it need not wait for the next try of the same.
-    gateway = {"expose": {"service": {"type": "NodePort"}}}
-    kubectl.patch("embeddingmodel", "m", {"spec": {"disruption": {"maxUnavailable": 2}, "gateway": gateway}})
+    kubectl.patch("embeddingmodel", "m", {"spec": {"disruption": {"maxUnavailable": 2}}})
     wait_settled(kubectl, "m")
     wait_for(kubectl, "m", "Accepted", "True", "Valid")
     wait_for(kubectl, "m", "Degraded", "False", "AsAskedFor")
