@@ -110,15 +110,15 @@ class FakeCuda(Cuda):
         self._begin(pool)
         try:
             self._raise_next()
+            # To record is to run the Python of it; nothing of what it computes counts.
+            self.current.reach(lambda: False, None)
+            work()
         except Exception:
             if self.ends:
                 self._unended.add(pool)
                 raise self.ends from None
-            self._uses[pool] -= 1
+            self._release(pool)
             raise
-        # To record is to run the Python of it; nothing of what it computes counts.
-        self.current.reach(lambda: False, None)
-        work()
         captured = FakeCaptured(self, work)
         weakref.finalize(captured, self._release, pool)
         return captured
