@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from tulip_rose.rose.backends.table import NAMES
@@ -71,7 +72,7 @@ def _say(line: str) -> None:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=sys.modules["bench.gpu"].__doc__)
-    many = {"nargs": "+", "metavar": "NAME"}
+    many: dict[str, Any] = {"nargs": "+", "metavar": "NAME"}
     parser.add_argument(
         "--models", default=list(SHAPES), choices=SHAPES, help=f"Of {', '.join(SHAPES)}; all, unless named.", **many
     )
