@@ -107,6 +107,33 @@ async def test_a_write_that_is_answered_with_500_each_time_is_refused_in_its_wor
     assert server.asked == [method] * 4
 
 
+async def test_a_write_that_is_answered_with_500_once_among_others_is_of_a_server_that_is_away(
+    server: Server, client: ApiClient
+) -> None:
+    codes = iter((503, 503, 503, 500))
+    server.body = {"reason": "InternalError", "message": FULL}
+
+    def turn() -> None:
+        server.code = next(codes)
+
+    server.before_answer = turn
+    with pytest.raises(AwayError, match="range is full"):
+        await Api(client, Fence.always_open(), Metrics()).create(PATH, {})
+    assert server.asked == ["POST"] * 4
+
+
+@pytest.mark.parametrize("code", [404, 409])
+async def test_a_deletion_that_a_webhook_denies_is_refused_with_whatever_code(
+    server: Server, client: ApiClient, code: int
+) -> None:
+    api = Api(client, Fence.always_open(), Metrics())
+    server.code, server.body = code, {"message": "it is gone, or another one"}
+    await api.delete(PATH, "uid-1")
+    server.body = {"message": 'admission webhook "w" denied the request: no'}
+    with pytest.raises(RefusedError, match="denied the request"):
+        await api.delete(PATH, "uid-1")
+
+
 async def test_a_read_that_is_answered_with_500_is_of_a_server_that_is_away(server: Server, client: ApiClient) -> None:
     server.code, server.body = 500, {"reason": "InternalError", "message": FULL}
     api = Api(client, Fence.always_open(), Metrics())

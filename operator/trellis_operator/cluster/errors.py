@@ -10,7 +10,8 @@ from typing import Any
 
 from trellis_operator.errors import OperatorError
 
-_REFUSALS = ("field not declared in schema", "failed calling webhook", "denied the request")
+_DENIED = "denied the request"
+_REFUSALS = ("field not declared in schema", "failed calling webhook", _DENIED)
 """Of a server that is there: asking again at once does not help, and a person may have to.
 
 They come with code 500, and what a webhook denies with whatever code of an error that webhook has chosen.
@@ -30,6 +31,10 @@ class RefusedError(OperatorError):
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(f"{code} {reason}: {message}")
         self.code, self.reason, self.message = code, reason, message
+
+    def is_of(self, *codes: int) -> bool:
+        """Whether the API server itself answers with one of these codes; a webhook that denies chooses one."""
+        return self.code in codes and _DENIED not in self.message
 
 
 class AwayError(OperatorError):

@@ -214,8 +214,8 @@ class Visitor:
             now = await self.api.merge(EMBEDDING_MODEL.path(model.namespace, model.name, "status"), body)
         except RefusedError as error:
             log.warning("%s/%s: its status was not taken: %s", model.namespace, model.name, error)
-            memory.untold = error.code != 404  # a model that is gone has none
-            if error.code not in _PASSING:
+            memory.untold = not error.is_of(404)  # a model that is gone has none
+            if not error.is_of(*_PASSING):
                 await self._tell_untold(model, error, memory)
             return False
         self.models.put(now)
@@ -224,9 +224,9 @@ class Visitor:
 
     async def _tell_untold(self, model: EmbeddingModel, error: RefusedError, memory: Memory) -> None:
         """By an event, which is all that a person gets to see then: now and then for each reason."""
-        reason, _ = explained(error.code, error.message)
+        reason, hint = explained(error.code, error.message)
         due_at = memory.untold_at.get(reason, -math.inf) + _TOLD_AGAIN_S
-        if time.monotonic() >= due_at and await self.events.tell_untold(model, error.message):
+        if time.monotonic() >= due_at and await self.events.tell_untold(model, reason, error.message, hint):
             memory.untold_at[reason] = time.monotonic()
 
 
