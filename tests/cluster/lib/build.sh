@@ -22,6 +22,7 @@ build_module() { # MODULE
     echo "cluster: building $1" >&2
     local start=$SECONDS targets=(tool)
     [[ $1 != kubernetes ]] || targets+=(./pause)
+    [[ $1 != coredns ]] || targets=(./coredns)
     (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -ldflags="$(_flags "$1" | xargs)" -o "$(_folder "$1")/" "${targets[@]}") 8>&- ||
         fail "go could not build $1"
     _stamp "$1" >"$cache/$1.stamp"
