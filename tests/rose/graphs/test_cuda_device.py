@@ -1,16 +1,13 @@
 """The devices of CUDA over a GPU that is not there: what they ask of it, in which order, and what its errors become."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from threading import Thread, local
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
+from graphkit.errors import NO_ROOM, STICKY
 from graphkit.fake_cuda import HERE, FakeCuda, FakeEagerDevice, FakeGraphDevice
 from tulip_rose.rose import cuda_device
 from tulip_rose.rose.backends.chosen import ChosenAttention
@@ -26,29 +23,10 @@ from tulip_rose.sequence import OutputForm, Sequence, VectorType
 
 FORM = OutputForm(32)
 ERROR = 2e-5
-STICKY = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
-NO_ROOM = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-UNSUPPORTED = torch.AcceleratorError("CUDA error: operation not permitted when stream is capturing")
-INVALIDATED = torch.AcceleratorError("CUDA error: operation failed due to a previous error during capture")
 
 
 def batch_of(ids: list[Any]) -> Batch:
     return Batch.pack([Sequence.whole(own, FORM) for own in ids])
-
-
-@pytest.fixture
-def folder(folders: Callable[[str], Path]) -> Path:
-    return folders("bert")
-
-
-@pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
-@pytest.fixture
-def engine(cuda: FakeCuda, folder: Path, load: Any) -> Engine:
-    return load(folder, FakeGraphDevice(cuda))
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["heads within graphs", "heads behind them"])
@@ -78,149 +56,6 @@ def test_after_warm_up_a_step_takes_no_memory_and_waits_for_nothing_but_its_even
     for _ in range(20):
         engine.step(Batch.pack([Sequence.whole(ids, form) for ids in texts_of([6, 3])])).wait()
     assert cuda.asked == {"use": 20, "copy": 40, "replay": 20, "mark": 20, "synchronize": 20}
-
-
-def test_graphs_are_captured_beside_the_steps_and_share_a_pool(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    for _ in range(2):
-        for lengths in ([5], [20], [40, 3]):
-            embed(engine, texts_of(lengths))
-    streams, pools = zip(*cuda.captures, strict=True)
-    assert len(streams) == 3
-    assert {*pools} == {1}
-    assert len({*streams}) == 1
-    assert streams[0] is not cuda.current
-
-
-def test_each_thread_that_launches_does_so_on_the_stream_of_the_device(
-    cuda: FakeCuda, engine: Engine, plain: Any, folder: Path, texts_of: Any, embed: Any
-) -> None:
-    ids, found = texts_of([9]), list[Any]()
-    # One after the other: a thread may get the number of one that has ended.
-    for _ in range(5):
-        thread = Thread(target=lambda: found.append(embed(engine, ids)))
-        thread.start()
-        thread.join(30)
-    assert len(found) == 5
-    for rows in found:
-        np.testing.assert_allclose(rows, embed(plain(folder), ids), atol=ERROR)
-
-
-@pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
-def test_engines_that_take_turns_in_one_thread_each_keep_to_their_own_stream(
-    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, *, graphs: bool
-) -> None:
-    current, device = local(), FakeGraphDevice if graphs else FakeEagerDevice
-    engines, loose = [load(folder, device(FakeCuda(current))) for _ in range(2)], plain(folder)
-    # Eager, captured, replayed.
-    for _ in range(3):
-        for engine in engines:
-            ids = texts_of([9, 4])
-            np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=ERROR)
-
-
-def test_what_one_device_does_without_a_mark_leaves_the_thread_to_another(
-    folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any
-) -> None:
-    current = local()
-    one, other = (load(folder, FakeGraphDevice(FakeCuda(current))) for _ in range(2))
-    for _ in range(3):
-        one.framed._device.run(lambda: None)
-        ids = texts_of([9, 4])
-        np.testing.assert_allclose(embed(other, ids), embed(plain(folder), ids), atol=ERROR)
-
-
-@pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])
-def test_a_thread_that_has_set_a_stream_of_its_own_launches_on_that_of_the_device(
-    cuda: FakeCuda, folder: Path, load: Any, plain: Any, texts_of: Any, embed: Any, *, graphs: bool
-) -> None:
-    engine, loose = load(folder, FakeGraphDevice(cuda) if graphs else FakeEagerDevice(cuda)), plain(folder)
-    for _ in range(3):
-        cuda.use(cuda.stream())
-        ids = texts_of([9, 4])
-        np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=ERROR)
-
-
-def test_a_thread_that_captures_first_does_the_step_before_so_that_libraries_have_their_handles(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    embed(engine, texts_of([20, 9]))
-    before, found = dict(cuda.asked), list[Any]()
-    thread = Thread(target=lambda: found.extend(embed(engine, texts_of([20, 9])) for _ in range(2)))
-    thread.start()
-    thread.join(30)
-    asked = {what: cuda.asked[what] - before.get(what, 0) for what in ("use", "run", "capture", "replay")}
-    assert asked == {"use": 2, "run": 1, "capture": 1, "replay": 2}
-
-
-def test_graphs_that_are_warmed_up_are_those_that_are_replayed_also_where_heads_run_behind(
-    folder: Path, load: Any, texts_of: Any, embed: Any
-) -> None:
-    for inside in (True, False):
-        device = FakeGraphDevice(FakeCuda(), heads_in_graphs=inside)
-        engine = load(folder, device, graphs=GraphOptions(multiple=16, slots=(2, 8), prewarm=((32, 8),)))
-        engine.prewarm()
-        before = engine.graphs
-        embed(engine, texts_of([20, 9]))
-        padded = {"pad_tokens": before.pad_tokens + 3, "pad_sequences": before.pad_sequences + 6}
-        assert engine.graphs == replace(before, replayed=before.replayed + 1, **padded)
-
-
-def test_a_capture_that_cannot_be_leaves_its_sizes_eager_and_says_what_came_first(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    embed(engine, texts_of([20, 9]))
-    cuda.next, cuda.ends = UNSUPPORTED, INVALIDATED
-    for _ in range(3):
-        assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
-    assert (engine.graphs.capture_failed, engine.graphs.captured) == (1, 0)
-    assert "operation not permitted when stream is capturing" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("held", "ends", "pools"),
-    [(False, None, [1, 2]), (True, None, [1, 1, 1]), (True, INVALIDATED, [1, 1, 2])],
-    ids=["no graph is left in its pool", "a graph is left in its pool", "its pool could not be left"],
-)
-def test_after_a_capture_that_cannot_be_another_size_is_captured(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any, held: bool, ends: Exception | None, pools: list[int]
-) -> None:
-    def twice(lengths: list[int], *, error: Exception | None = None) -> None:
-        embed(engine, texts_of(lengths))
-        cuda.next, cuda.ends = error, ends if error else None
-        embed(engine, texts_of(lengths))
-
-    if held:
-        twice([5])
-    twice([20, 9], error=UNSUPPORTED)
-    twice([40, 3])
-    assert engine.graphs.failures == (("32x8", f"AcceleratorError: {UNSUPPORTED}"),)
-    assert engine.graphs.captured == held + 1
-    assert [pool for _, pool in cuda.captures] == pools
-
-
-def test_a_capture_without_memory_leaves_its_sizes_eager(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    embed(engine, texts_of([20, 9]))
-    cuda.next = NO_ROOM
-    assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
-    assert (engine.graphs.capture_failed, engine.graphs.out_of_memory) == (1, 0)
-
-
-def test_a_device_that_fails_in_a_capture_ends_the_engine(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    embed(engine, texts_of([20, 9]))
-
-    def breaks(*_: Any) -> Any:
-        cuda.broken = STICKY
-        raise INVALIDATED
-
-    cuda.capture = breaks  # type: ignore[method-assign]
-    with pytest.raises(EngineDeadError, match="illegal memory access"):
-        embed(engine, texts_of([20, 9]))
 
 
 def test_the_slot_of_a_step_that_failed_half_way_is_kept_until_its_copies_are_made(

@@ -1,6 +1,5 @@
 """How steps over static buffers use their device: what they ask of it, when, and what they do when it fails."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,6 @@ FORM = OutputForm(32, normalize=False)
 
 def batch_of(ids: list[Any], form: OutputForm = FORM) -> Batch:
     return Batch.pack([Sequence.whole(own, form) for own in ids])
-
-
-@pytest.fixture
-def folder(folders: Callable[[str], Path]) -> Path:
-    return folders("bert")
 
 
 @EVERYWHERE
