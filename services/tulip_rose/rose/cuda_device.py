@@ -46,6 +46,7 @@ class CudaDevice:
         """See `Device`. Triton is imported where its kernels can be compiled, and nowhere else."""
         # What follows are the weights: the stream that makes them is that of the steps that read them.
         self._cuda.use(self._stream)
+        _ENTERED.stream = None
         chosen, lacking = ChosenAttention(attention, self.torch_device, self._cuda.here()), wanting()
         if lacking is not None:
             log.warning("no kernels of our own (%s): torch does their work", lacking)

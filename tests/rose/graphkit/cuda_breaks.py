@@ -9,6 +9,11 @@ TURNS = "test_streams.test_engines_that_take_turns_in_one_thread_each_keep_to_th
 UNMARKED = Seen("test_streams.test_what_one_device_does_without_a_mark_leaves_the_thread_to_another")
 OTHERS = "test_streams.test_a_thread_that_has_set_a_stream_of_its_own_launches_on_that_of_the_device"
 POOLS = "test_captures.test_after_a_capture_that_cannot_be_another_size_is_captured"
+LAST = (
+    "test_captures."
+    "test_after_a_capture_that_cannot_be_a_pool_whose_last_graph_makes_room_is_captured_into_until_that_has_left"
+)
+KIT = Seen("test_streams.test_a_device_that_is_given_its_kit_leaves_no_other_where_it_was_said_to_be")
 
 CUDA_BREAKS: dict[str, Break] = {
     "a capture on the stream of the steps": Break(
@@ -23,17 +28,31 @@ CUDA_BREAKS: dict[str, Break] = {
     ),
     "a pool that torch takes no capture into any more": Break(
         "graphs.cuda_device:CudaGraphDevice.capture",
-        (("if self._cuda.leave(self._pool) or not self._sharing:", "if False:"),),
+        (("if not self._sharing:", "if self._pool is None:"),),
         Seen(POOLS, {"held": False, "ends": None, "pools": [1, 2]}),
+    ),
+    "a pool whose graphs are counted only when a capture fails": Break(
+        "graphs.cuda_device:CudaGraphDevice.capture",
+        (
+            ("if not self._sharing:", "if self._pool is None:"),
+            ("if self._cuda.leave(self._pool):", "if self._cuda.leave(self._pool) or not self._sharing:"),
+            ("self._sharing = weakref.WeakSet()", "self._pool, self._sharing = None, weakref.WeakSet()"),
+        ),
+        Seen(LAST, {"soon": False, "pools": [1, 1, 2]}),
+    ),
+    "a pool for each capture": Break(
+        "graphs.cuda_device:CudaGraphDevice.capture",
+        (("if not self._sharing:", "if True:"),),
+        Seen(LAST, {"soon": True, "pools": [1, 1, 1]}),
     ),
     "a pool that a capture could not leave": Break(
         "graphs.cuda_device:CudaGraphDevice.capture",
-        (("if self._cuda.leave(self._pool) or not self._sharing:", "if not self._sharing:"),),
+        (("if self._cuda.leave(self._pool):", "if False:"),),
         Seen(POOLS, {"held": True, "ends": INVALIDATED, "pools": [1, 1, 2]}),
     ),
     "a pool that is left with its graphs": Break(
         "graphs.cuda_device:CudaGraphDevice.capture",
-        (("if self._cuda.leave(self._pool) or not self._sharing:", "if True:"),),
+        (("if self._cuda.leave(self._pool):", "if True:"),),
         Seen(POOLS, {"held": True, "ends": None, "pools": [1, 1, 1]}),
     ),
     "a capture before libraries have their handles": Break(
@@ -59,6 +78,9 @@ CUDA_BREAKS: dict[str, Break] = {
     ),
     "a thread that is said to be where the step before has left it": Break(
         "cuda_device:CudaDevice.mark", (("_ENTERED.stream = None", "pass"),), Seen(OTHERS, {"graphs": True})
+    ),
+    "a thread that is said to be where it was before the weights were made": Break(
+        "cuda_device:CudaDevice.kit", (("_ENTERED.stream = None", "pass"),), KIT
     ),
 }
 """Each with its test."""

@@ -13,6 +13,8 @@ from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import EngineDeadError
 from tulip_rose.rose.options import GraphOptions
 
+ONE = GraphOptions(multiple=16, slots=(2, 8, 32), most_tokens=512, most=1)
+
 
 def test_graphs_are_captured_beside_the_steps_and_share_a_pool(
     cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
@@ -82,6 +84,23 @@ def test_after_a_capture_that_cannot_be_another_size_is_captured(
     twice([40, 3])
     assert engine.graphs.failures == (("32x8", f"AcceleratorError: {UNSUPPORTED}"),)
     assert engine.graphs.captured == held + 1
+    assert [pool for _, pool in cuda.captures] == pools
+
+
+@pytest.mark.parametrize(
+    ("soon", "pools"), [(False, [1, 1, 2]), (True, [1, 1, 1])], ids=["the graph has left", "the graph is leaving"]
+)
+def test_after_a_capture_that_cannot_be_a_pool_whose_last_graph_makes_room_is_captured_into_until_that_has_left(
+    cuda: FakeCuda, folder: Path, load: Any, texts_of: Any, embed: Any, soon: bool, pools: list[int]
+) -> None:
+    engine = load(folder, FakeGraphDevice(cuda), graphs=ONE)
+    for lengths in [5], [5], [20, 9], *([[40, 3]] if soon else []):
+        embed(engine, texts_of(lengths))
+    cuda.next = UNSUPPORTED
+    for lengths in [20, 9], *([] if soon else [[40, 3]]), [40, 3]:
+        embed(engine, texts_of(lengths))
+    assert engine.graphs.failures == (("32x8", f"AcceleratorError: {UNSUPPORTED}"),)
+    assert (engine.graphs.evicted, engine.graphs.captured) == (1, 2)
     assert [pool for _, pool in cuda.captures] == pools
 
 

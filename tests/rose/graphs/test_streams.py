@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from graphkit.fake_cuda import FakeCuda, FakeEagerDevice, FakeGraphDevice
+from tulip_rose.rose import cuda_device
 from tulip_rose.rose.engine import Engine
+from tulip_rose.rose.graphs.cuda_device import CudaGraphDevice
 
 ERROR = 2e-5
 
@@ -59,3 +61,16 @@ def test_a_thread_that_has_set_a_stream_of_its_own_launches_on_that_of_the_devic
         cuda.use(cuda.stream())
         ids = texts_of([9, 4])
         np.testing.assert_allclose(embed(engine, ids), embed(loose, ids), atol=ERROR)
+
+
+def test_a_device_that_is_given_its_kit_leaves_no_other_where_it_was_said_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cuda_device, "wanting", lambda: "the package triton is not installed")
+    current = local()
+    one, other = (CudaGraphDevice(FakeCuda(current)) for _ in range(2))
+    one.run(lambda: None)
+    other.kit("bfloat16", "auto")
+    assert current.stream is other._stream
+    one.run(lambda: None)
+    assert current.stream is one._stream
