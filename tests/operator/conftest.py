@@ -18,9 +18,11 @@ from trellis_operator.cluster.metrics import Metrics
 from trellis_operator.cluster.models import Models
 from trellis_operator.cluster.store import Store
 from trellis_operator.cluster.visit import Visitor
+from trellis_operator.desired.all import desired
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.plan.observed import Observed
 from trellis_operator.spec import EmbeddingModel
+from trellis_operator.status.view import View, view
 from trellis_operator.validate import validate
 from visitkit.server import KEY, Server, Unseen
 
@@ -89,6 +91,18 @@ def as_observed() -> Callable[[Iterable[dict[str, Any]]], Observed]:
         return Observed({(each["kind"], each["metadata"]["name"]): _applied(each) for each in objects})
 
     return observe
+
+
+@pytest.fixture
+def serving(
+    minimal: dict[str, Any],
+    in_cluster: Callable[[dict[str, Any]], EmbeddingModel],
+    setting: ClusterSetting,
+    as_observed: Callable[[Iterable[dict[str, Any]]], Observed],
+) -> View:
+    """A look at the small example's model once all of it is ready."""
+    model = in_cluster(minimal)
+    return view(model, as_observed(desired(model, setting, {})), {})
 
 
 def _applied(wanted: dict[str, Any]) -> dict[str, Any]:
