@@ -13,14 +13,14 @@ FAMILY = Seen("test_equal.test_every_family_gives_its_vectors_eagerly_and_from_a
 WARM = Seen("test_cuda_device.test_after_warm_up_a_step_takes_no_memory_and_waits_for_nothing_but_its_event")
 VIEWS = Seen("test_steps.test_after_warm_up_a_step_is_two_copies_a_replay_and_an_event_and_makes_no_view", ON)
 SORTED = Seen("test_cuda_device.test_what_a_step_raises_is_sorted", {"graphs": True})
-FAILED = Seen("test_steps.test_a_failed_capture_leaves_the_key_eager_and_is_counted_and_told")
-CROWDED = Seen("test_steps.test_a_step_without_memory_is_given_back_and_its_size_is_not_tried_again")
-HALVES = Seen("test_steps.test_the_loop_halves_what_has_no_room_and_everybody_gets_vectors")
+FAILED = Seen("test_failed_steps.test_a_failed_capture_leaves_the_key_eager_and_is_counted_and_told")
+CROWDED = Seen("test_failed_steps.test_a_step_without_memory_is_given_back_and_its_size_is_not_tried_again")
+HALVES = Seen("test_halves.test_the_loop_halves_what_has_no_room_and_everybody_gets_vectors")
 EVICTED = Seen("test_book.test_the_graph_used_longest_ago_makes_room_and_has_to_come_twice_again")
 LEAVING = Seen(
-    "test_steps.test_graphs_that_made_room_are_let_go_when_their_steps_are_over_although_the_device_is_never_idle"
+    "test_evicted.test_graphs_that_made_room_are_let_go_when_their_steps_are_over_although_the_device_is_never_idle"
 )
-HELD = Seen("test_steps.test_graphs_are_held_up_to_a_number_and_evicted_ones_still_give_their_vectors", ON)
+HELD = Seen("test_evicted.test_graphs_are_held_up_to_a_number_and_evicted_ones_still_give_their_vectors", ON)
 IN_TURN = Seen("test_ring.test_a_slot_is_written_again_only_when_its_step_has_read_it")
 SPARE = Seen("test_ring.test_with_one_slot_more_than_steps_in_flight_taking_a_slot_never_waits")
 LAID = Seen("test_padding.test_offsets_begin_with_the_batch_and_end_with_all_rows_and_every_row_has_an_owner")
