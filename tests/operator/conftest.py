@@ -1,7 +1,7 @@
 """Bodies and programs that the operator's tests start from."""
 
 import copy
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 import yaml
 from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
+from localkit.running import Running, running
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.capacity import Capacity
 from trellis_operator.cluster.events import Events
@@ -179,3 +180,17 @@ def without_vectors(minilm: Path, tmp_path: Path) -> Callable[[str], Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def manifest(examples: Path) -> str:
+    """The path of the small example."""
+    return str(examples / "minilm.yaml")
+
+
+@pytest.fixture
+def local(manifest: str, minilm: Path) -> Iterator[Running]:
+    """A `local` of the small example that is ready."""
+    with running(manifest, "--model", str(minilm)) as started:
+        started.until_ready()
+        yield started
