@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hub_server import Fault, HubServer
+from hub_fault import Fault
+from hub_server import HubServer
 from monitorkit.api_server import ApiServer, Place
 from monitorkit.targets import Target
 from roadkit.http import embed
