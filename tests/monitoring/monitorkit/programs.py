@@ -14,7 +14,8 @@ from hub_server import HubServer
 from monitorkit.api_server import ApiServer, Place
 from monitorkit.targets import Target
 from roadkit.http import embed
-from roadkit.program import Program, Programs, free_ports
+from roadkit.ports import free_ports
+from roadkit.program import Program, Programs
 from roadkit.stack import Engine, Gateway, responds
 from roadkit.waiting import until
 from trellis_operator.desired import names
