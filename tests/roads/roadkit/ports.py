@@ -5,7 +5,7 @@ import socket
 from contextlib import ExitStack
 
 _RANGE = range(12000, 30000)
-"""Below what systems take for outgoing connections (Linux: 32768), and between the ports of Kubernetes' own programs and
+"""Below what systems take for outgoing connections (Linux: 32768), between the ports of Kubernetes' own programs and
 its NodePorts (30000): who listens does so later, and maybe in the network of a cluster."""
 
 
