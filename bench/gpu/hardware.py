@@ -21,17 +21,17 @@ def hardware() -> dict[str, str]:
     """Of the GPU that torch uses, its driver and its libraries."""
     if not torch.cuda.is_available():
         return {"gpu": "none"}
-    at = torch.cuda.current_device()
-    about = torch.cuda.get_device_properties(at)
+    about = torch.cuda.get_device_properties(torch.cuda.current_device())
     return {
         "gpu": f"{about.name}, compute capability {about.major}.{about.minor}, {about.total_memory / 2**30:.0f} GiB",
-        "gpu's driver": _driver(at),
+        "gpu's driver": _driver(f"GPU-{about.uuid}"),
         "cuda": f"{torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}",
     }
 
 
-def _driver(at: int) -> str:
-    command = ["nvidia-smi", f"--query-gpu={','.join(_ASKED)}", "--format=csv,noheader", "-i", str(at)]
+def _driver(gpu: str) -> str:
+    # By its own name: numbers of torch are those of what CUDA_VISIBLE_DEVICES leaves.
+    command = ["nvidia-smi", f"--query-gpu={','.join(_ASKED)}", "--format=csv,noheader", "-i", gpu]
     try:
         lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.splitlines()
     except (OSError, subprocess.SubprocessError) as error:

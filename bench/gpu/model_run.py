@@ -29,7 +29,7 @@ class ModelRun:
         folder: with its files.
         scale: how much is done.
         clock: what is left of the time.
-        say: a line of progress.
+        say: what begins now.
         sections: headings and Markdown, as they come.
         data: what was measured, for JSON.
         failures: of correctness, and what raised.
@@ -67,6 +67,7 @@ class ModelRun:
                     self.say(part)
                     self.failures.attempt(part, partial(steps[part], contenders))
         finally:
+            self.say("closing")
             contenders.close()
 
     @property

@@ -21,6 +21,7 @@ from tulip_rose.rose import engine as engine_module
 from tulip_rose.rose.device import Device
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.graphs.device import GraphDevice
+from tulip_rose.rose.graphs.open import open_device
 from tulip_rose.rose.options import EngineOptions
 
 from bench.gpu.contenders import Rose
@@ -116,7 +117,7 @@ class Timed:
 
         return timed
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:  # A kit tells by types which layers it can join into one.
         return type(self._layer)
 
@@ -138,10 +139,9 @@ class TimedKit:
 def layers(folder: Path, options: EngineOptions, batches: Sequence[list[Ids]]) -> list[dict[str, float]]:
     """Milliseconds by kind of layer of a step of each batch, without a graph; medians, after some to warm up."""
     tape = Tape(options.device)
-    opened = engine_module.open_device
 
     def open_timed(*args: Any) -> Device:
-        device: Any = opened(*args)
+        device: Any = open_device(*args)
         make = device.kit
         device.kit = lambda dtype, attention: TimedKit(make(dtype, attention), tape)
         timed: Device = device
@@ -202,23 +202,23 @@ def host_times(rose: Rose, texts: list[Ids], device: str) -> HostTimes:
 
 def _host_times(rose: Rose, texts: list[Ids], device: str) -> tuple[float, float, float, float | None]:
     tape, marks, owner = Tape(device), list[Any](), rose.engine._device
-    streams = isinstance(owner, GraphDevice)
+    stream = owner if isinstance(owner, GraphDevice) else None
 
     def mark() -> None:
         marks.append(tape.mark())
 
-    if streams:
-        owner.run(mark)
+    if stream is not None:
+        stream.run(mark)
     began = time.perf_counter()
     batch = rose.batch(texts)
     packed = time.perf_counter()
     result = rose.engine.step(batch)
     launched = time.perf_counter()
-    if streams:
-        owner.run(mark)
+    if stream is not None:
+        stream.run(mark)
     result.wait()
     ended = time.perf_counter()
-    if streams:
-        owner.mark().wait(None)
-    on_device = tape.ms(*marks) if streams else None
+    if stream is not None:
+        stream.mark().wait(None)
+    on_device = None if stream is None else tape.ms(*marks)
     return 1000 * (packed - began), 1000 * (launched - packed), 1000 * (ended - began), on_device

@@ -24,8 +24,8 @@ dashboards (`helm/trellis/dashboards`, in the chart with `dashboards.enabled`) a
 
 `le` is left out below. The `endpoints`, `endpoints_connected`, `relists`, `sync_age_seconds`, `watch_restarts` and
 `peer` families of a gateway are there where it reads its engines from a cluster, those with `peer` say something once
-there are more engines than it holds. `trellis_gateway_endpoint_` series come and go with engines, and
-`trellis_engine_graph_` families stay at zero on a CPU.
+there are more engines than it holds. `trellis_gateway_endpoint_` series come and go with engines, whose address is the
+label `engine`, and `trellis_engine_graph_` families stay at zero on a CPU.
 """
 _TITLES = {
     "gateway": "Gateway, on its HTTP port",

@@ -97,7 +97,7 @@ def build(config: Config) -> Gateway:
     service = EmbeddingService(config, prompts, facts, late, pool, hold, admission, metrics)
     model = scoring_model_of(config.model, config.embedding.scoring, prompts, pool)
     scoring = ScoringService(config, model, ByVectors(service), hold, admission, metrics)
-    described = document(SURFACES, version("trellis-serve"), with_keys=bool(config.api_keys))
+    described = document(SURFACES, version("trellis-serve"), config.served_names[0], with_keys=bool(config.api_keys))
     tokens = Tokens(pool, prompts, config.served_names)
     parts = Parts(config, service, tokens, scoring, engines, hold, admission, life, metrics, described)
     traces = _traces(config, metrics)

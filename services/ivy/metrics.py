@@ -100,8 +100,8 @@ class Metrics:
         self.requests = {
             (route, status): requests.labels(route, str(status)) for route in (*routes, OTHER) for status in statuses
         }
-        self.tokens = self._counter("tokens", "Tokens embedded, special ones included.")
-        self.inputs = self._counter("inputs", "Inputs embedded.")
+        self.tokens = self._counter("tokens", "Tokens embedded or scored, special ones included.")
+        self.inputs = self._counter("inputs", "Inputs embedded or scored.")
         self.cancelled = self._counter("cancelled_requests", "Requests whose caller hung up.")
         self.retries = self._counter("retries", "Calls asked again on another engine.")
         self.retries_refused = self._counter("retries_refused", "Calls not asked again: the retry budget was empty.")
@@ -115,8 +115,8 @@ class Metrics:
         self.holds = {outcome: holds.labels(outcome) for outcome in Held}
         errors = self._counter("engine_errors", "Calls to engines that failed, by gRPC code.", "code")
         self.engine_errors = {code.name: errors.labels(code.name) for code in grpc.StatusCode}
-        self._endpoint_tokens = self._counter("endpoint_tokens", "Tokens that an engine embedded.", "endpoint")
-        self._ejections = self._counter("ejections", "Times an engine was left out after failures.", "endpoint")
+        self._endpoint_tokens = self._counter("endpoint_tokens", "Tokens that an engine embedded or scored.", "engine")
+        self._ejections = self._counter("ejections", "Times an engine was left out after failures.", "engine")
         fallback = self._gauge(
             "tokenizer_fallback", "Whether the library tokenizes, which is slower, and for what reason.", "reason"
         )
@@ -211,8 +211,8 @@ class Metrics:
         self.held_tokens = self._gauge(
             "held_tokens", "About how many tokens wait while there is no engine, or left unanswered in the last minute."
         )
-        self._up = self._gauge("endpoint_up", "Whether an engine is ready.", "endpoint")
-        self._outstanding = self._gauge("endpoint_outstanding_tokens", "Tokens sent and not yet answered.", "endpoint")
+        self._up = self._gauge("endpoint_up", "Whether an engine is ready.", "engine")
+        self._outstanding = self._gauge("endpoint_outstanding_tokens", "Tokens sent and not yet answered.", "engine")
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(_PREFIX + name, text, labels, registry=self._registry)

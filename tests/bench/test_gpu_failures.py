@@ -1,6 +1,9 @@
 """`make bench-gpu` where something raises: that costs its own lines, the rest is measured, and the page is written."""
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from bench.gpu.model_run import ModelRun
 from bench.gpu.models import SHAPES, write_model
 from bench.gpu.scale import ON_CPU, Clock
 
+ROOT = Path(__file__).parents[2]
 KEY = "bge-m3"
 ON_THE_CPU = ["--cpu", "--models", KEY]
 
@@ -113,3 +117,40 @@ def test_a_model_that_cannot_be_made_costs_nothing_but_itself(
     assert command.main(["--cpu", "--out", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert all(f"- {SHAPES[key].name}: all of it: RuntimeError: Triton Error" in out for key in SHAPES)
+
+
+def test_a_page_of_a_gpu_has_the_time_of_day_in_its_name_so_that_the_next_run_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(command, "hardware", lambda: {"gpu": "an H100"})
+    monkeypatch.setattr(command, "write_model", lambda *_, **__: None)
+    monkeypatch.setattr(model_run, "gather", lambda *_: Field([], None))
+    clock = iter(("2026-11-30 09:58 UTC", "2026-11-30 14:05 UTC"))
+    monkeypatch.setattr(command, "surroundings", lambda _: {"date": next(clock)})
+    for _ in range(2):
+        assert command.main(["--models", KEY, "--only", "latency", "--out", str(tmp_path)]) == 0
+    assert sorted(each.name for each in tmp_path.glob("*.md")) == ["2026-11-30-gpu-0958.md", "2026-11-30-gpu-1405.md"]
+
+
+def test_what_ends_the_process_is_named_in_the_page_beside_what_was_measured_before(tmp_path: Path) -> None:
+    asked = [*ON_THE_CPU, "--only", "latency", "throughput", "timeline", "--out", str(tmp_path)]
+    dies = f"""
+import os, resource
+from bench.gpu import __main__ as command, model_run, speed
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+command.write_model = lambda *_, **__: None
+model_run.gather = lambda *_: model_run.Field([], None)
+speed.throughput = lambda *_: os.abort()
+command.main({asked!r})
+"""
+    ended = subprocess.run([sys.executable, "-c", dies], cwd=ROOT, capture_output=True, timeout=120, check=False)
+    assert ended.returncode == -signal.SIGABRT
+    [page] = tmp_path.glob("*.md")
+    measured = json.loads(page.with_suffix(".json").read_text(encoding="utf-8"))["measured"]
+    assert list(measured[KEY]) == ["latency"]
+    assert measured["failures"] == [f"the process ended in {SHAPES[KEY].name}: throughput"]
+    text = page.read_text(encoding="utf-8")
+    assert f"- {measured['failures'][0]}\n" in text
+    assert "holds" not in text

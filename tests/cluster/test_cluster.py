@@ -133,7 +133,7 @@ def test_a_part_is_stopped_and_started_again() -> None:
         (("load", "x"), f"error: cluster '{NAME}' is not up"),
         (
             ("build", "nothing"),
-            "error: there is no module 'nothing'; there is: kubernetes coredns helm kwok versitygw keda",
+            "error: there is no module 'nothing'; there is: kubernetes coredns helm versitygw kwok keda",
         ),
         (("stop",), f"error: cluster '{NAME}' is not up"),
         (("fly",), "cluster up [NODES]"),

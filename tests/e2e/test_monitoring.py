@@ -14,7 +14,7 @@ from e2ekit.images import Images
 from e2ekit.policy import Peer, admits
 from e2ekit.troubles import make_trouble
 from e2ekit.waiting import until
-from e2ekit.watched import MODELS, Watched, watching
+from e2ekit.watched import BY_ITS_OPERATOR, MODELS, Watched, watching
 from monitorkit.boards import choices, filled
 from monitorkit.proved import (
     AT_FIRST,
@@ -73,6 +73,9 @@ def test_every_pod_of_a_model_is_scraped_through_its_pod_monitor(watched: Watche
     assert found == serving | {("n", "gateway"), ("g", "engine"), ("d", "fetch"), ("", "")}
     pods = {pod["metadata"]["name"] for pod in watched.kubectl.all("pods", {"app.kubernetes.io/managed-by": "trellis"})}
     assert {each["pod"] for each in watched.scraped()} - {"operator-0"} <= pods
+    # Of two labels of one name Prometheus keeps the target's, and calls the program's `exported_…`.
+    assert {each["embedding_model"] for each in watched.scraped() if "endpoint" in each} == set(BY_ITS_OPERATOR)
+    assert not [name for name in watched.prometheus.ask("labels") if name.startswith("exported_")]
 
 
 def test_every_panel_of_every_dashboard_has_data(watched: Watched) -> None:

@@ -9,7 +9,8 @@ from e2ekit.kubectl import Kubectl
 from e2ekit.models import wait_settled
 from e2ekit.operator import OperatorProcess
 from roadkit.http import embed
-from roadkit.program import Programs, free_ports
+from roadkit.ports import free_ports
+from roadkit.program import Programs
 from roadkit.stack import responds
 from roadkit.waiting import until
 

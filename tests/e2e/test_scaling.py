@@ -22,7 +22,7 @@ from trellis_operator.desired.monitor import pod_monitor
 from trellis_operator.spec import EmbeddingModel
 
 # Where nothing is cached, KEDA may still be building.
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(2700)]
 
 NODE = "192.168.111.1"
 """An address of the first node: pods reach what listens there."""

@@ -93,7 +93,7 @@ def of_engines(client: Client, kubectl: Kubectl, family: str) -> Counter[str]:
     for pod in pods(kubectl, "gateway").values():
         shown = client.request("GET", f"http://{pod['status']['podIP']}:8080/metrics").text
         for line in shown.splitlines():
-            if line.startswith(f'trellis_gateway_{family}{{endpoint="'):
+            if line.startswith(f'trellis_gateway_{family}{{engine="'):
                 found[line.split('"')[1]] += int(float(line.rpartition(" ")[2]))
     return found
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from e2ekit.admission import refusing
 from e2ekit.cluster import Cluster
 from e2ekit.images import Images
-from e2ekit.kubectl import Kubectl
+from e2ekit.kubectl import Kubectl, RefusedError
 from e2ekit.models import condition, manifest, wait_for, wait_settled
 from e2ekit.operator import OperatorProcess
 from e2ekit.shared import Shared, sharing
@@ -47,6 +48,39 @@ def test_a_model_that_does_not_exist_is_told_by_its_source(shared: Shared) -> No
     until(lambda: condition(kubectl, "absent", "Ready")[1] in reasons, "and so does Ready")
 
 
+def test_a_status_that_the_cluster_refuses_is_told_by_an_event(shared: Shared) -> None:
+    kubectl = shared.kubectl
+    wait_settled(kubectl, "m")
+    rule = {
+        "apiGroups": ["trellis.dev"],
+        "apiVersions": ["*"],
+        "operations": ["UPDATE"],
+        "resources": ["embeddingmodels/status"],
+    }
+    with refusing(kubectl, "statuses", rule, "false", "statuses are not wanted here"):
+        until(lambda: "not wanted here" in _said_to_a_status(kubectl), "the policy is in force")
+        kubectl.patch("embeddingmodel", "m", {"spec": {"disruption": {"maxUnavailable": 2}}})
+        told = until(lambda: _events(kubectl, "m", "StatusRefused"), "an event tells of it")
+    assert "the status is old, or absent" in told
+    assert "statuses are not wanted here" in told
+    assert "What to do: install the CRD and the roles of the operator's version" in told
+
+
+def _said_to_a_status(kubectl: Kubectl) -> str:
+    """What the API server says against a status; nothing is stored."""
+    try:
+        kubectl.patch("embeddingmodel", "m", {"status": {"url": "trial"}}, "--subresource=status", "--dry-run=server")
+    except RefusedError as error:
+        return str(error)
+    return ""
+
+
+def _events(kubectl: Kubectl, name: str, reason: str) -> str:
+    """The messages of a model's events of this reason."""
+    found = [each for each in kubectl.all("events") if each["involvedObject"]["name"] == name]
+    return "\n".join(each["message"] for each in found if each["reason"] == reason)
+
+
 def test_an_image_that_does_not_exist_is_told(kubectl: Kubectl, operator: OperatorProcess) -> None:
     operator.stop()
     operator.flags = ("--engine-image", "example.invalid/engine:1")
@@ -59,28 +93,15 @@ def test_an_image_that_does_not_exist_is_told(kubectl: Kubectl, operator: Operat
 @pytest.fixture
 def no_engines(kubectl: Kubectl) -> Iterator[str]:
     """An admission policy of the cluster that refuses engines in the test's namespace; yields its name."""
-    name = f"no-engines-{kubectl.namespace}"
     rule = {
         "apiGroups": ["apps"],
         "apiVersions": ["v1"],
         "operations": ["CREATE", "UPDATE"],
         "resources": ["deployments"],
     }
-    where = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": kubectl.namespace}}}
-    group = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
-    refuses = {"expression": "!object.metadata.name.endsWith('-engine')", "message": "engines are not wanted here"}
-    policy = group | {
-        "kind": "ValidatingAdmissionPolicy",
-        "spec": {"matchConstraints": {"resourceRules": [rule], **where}, "validations": [refuses]},
-    }
-    binding = group | {
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
-    }
-    kubectl.apply(policy, binding)
-    yield name
-    for kind in ("validatingadmissionpolicybinding", "validatingadmissionpolicy"):
-        kubectl.delete(kind, name)
+    others = "!object.metadata.name.endsWith('-engine')"
+    with refusing(kubectl, "engines", rule, others, "engines are not wanted here") as name:
+        yield name
 
 
 def test_what_a_policy_of_the_cluster_refuses_is_told_with_its_words_and_goes_on_without_it(

@@ -111,7 +111,7 @@ async def test_an_engine_that_says_it_drains_is_left_alone(pair, engines, until)
     for number in range(20):
         assert (await pair.embed(input=f"text {number}")).status == 200
     assert not engines[0].calls
-    assert await pair.metric(f'trellis_gateway_endpoint_up{{endpoint="127.0.0.1:{engines[0].port}"}}') == 0
+    assert await pair.metric(f'trellis_gateway_endpoint_up{{engine="127.0.0.1:{engines[0].port}"}}') == 0
 
 
 async def test_engines_of_another_digest_are_not_used(serve, engines, until):
@@ -166,7 +166,7 @@ async def test_an_answer_of_another_digest_is_never_given(gateway, engine):
 
 async def test_an_engine_whose_calls_fail_while_it_says_that_it_serves_is_ejected(pair, engines, until):
     engines[0].error = grpc.StatusCode.UNAVAILABLE
-    ejected = f'trellis_gateway_ejections_total{{endpoint="127.0.0.1:{engines[0].port}"}}'
+    ejected = f'trellis_gateway_ejections_total{{engine="127.0.0.1:{engines[0].port}"}}'
 
     async def is_ejected() -> bool:
         assert (await pair.embed(input="a")).status == 200

@@ -76,8 +76,15 @@ async def test_the_document_allows_what_the_route_takes_and_describes_what_it_gi
     _validator(document, gives).validate(answer.body)
 
 
-@pytest.mark.parametrize("path", ["/v2/embed", "/embed", "/", "/similarity", "/tokenize", "/decode"])
-async def test_the_example_of_the_document_works(gateway, path):
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1/embeddings", "/v1/contextualizedembeddings", "/v2/embed"),
+        *("/embed", "/", "/similarity", "/tokenize", "/decode"),
+    ],
+)
+async def test_the_example_of_the_document_works_whatever_the_model_is_called(serve, engine, path):
+    gateway = await serve(engine, served_names=("other",), embedding=EmbeddingRules(late_chunking=True))
     async with gateway.client.get(f"{gateway.url}/openapi.json") as response:
         document = json.loads(await response.text())
     example = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["example"]

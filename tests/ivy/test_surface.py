@@ -38,9 +38,9 @@ async def test_every_family_and_label_is_at_zero_from_the_start(serve):
         'rejections_total{room="tokens"}',
         'rejections_total{room="bytes"}',
         'engine_errors_total{code="UNAVAILABLE"}',
-        'ejections_total{endpoint="127.0.0.1:1"}',
-        'endpoint_up{endpoint="127.0.0.1:1"}',
-        'endpoint_outstanding_tokens{endpoint="127.0.0.1:1"}',
+        'ejections_total{engine="127.0.0.1:1"}',
+        'endpoint_up{engine="127.0.0.1:1"}',
+        'endpoint_outstanding_tokens{engine="127.0.0.1:1"}',
         "tokens_total",
         "inputs_total",
         "retries_total",
@@ -116,6 +116,18 @@ async def test_the_docs_work_without_a_network(gateway):
     assert "src=" not in text
     for route in PATHS:
         assert f"<code>{route}</code>" in text
+
+
+async def test_the_docs_show_where_a_key_goes_if_there_are_keys(serve, engine, gateway):
+    keyed = await serve(engine, api_keys=(b"secret",))
+    asked = keyed.client.get(f"{keyed.url}/docs", headers={"authorization": "Bearer secret"})
+    async with asked as response:
+        with_keys = await response.text()
+    without = (await get(gateway, "/docs"))[1]
+    shown = "-H &quot;authorization: Bearer $API_KEY&quot;"
+    assert with_keys.count(shown) == with_keys.count("curl ") > 5
+    assert shown not in without
+    assert "secret" not in with_keys
 
 
 async def test_the_openapi_document_describes_every_route_and_its_errors(gateway):

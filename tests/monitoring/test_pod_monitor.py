@@ -11,18 +11,21 @@ from e2ekit.discovery import groups
 from e2ekit.pod_monitor import jobs, relabelings
 from e2ekit.prometheus import promtool
 from monitorkit.programs import model
-from monitorkit.recorded import RECORD
+from monitorkit.recorded import recorded
 from trellis_operator.desired import names
-from trellis_operator.desired.monitor import pod_monitor
+from trellis_operator.desired.monitor import MODEL_LABEL, pod_monitor
+
+from helm.monitoring.exported import families
 
 Labels = dict[str, str]
 
 
 PORTS = {"engine": ("metrics", 9101), "gateway": ("http", 8080), "fetch": ("metrics", 9101)}
+PODS = Path("pods.json")
 
 
 def scraped() -> list[dict[str, Any]]:
-    return jobs(pod_monitor(model()), Path("pods.json"))
+    return jobs(pod_monitor(model()), PODS)
 
 
 def pod(container: str, **changed: Any) -> dict[str, Any]:
@@ -59,18 +62,19 @@ def relabelled(job: dict[str, Any], found: Labels) -> Labels | None:
 def kept(*pods: dict[str, Any], by: list[dict[str, Any]] | None = None) -> list[Labels]:
     """What all jobs of the monitor keep of what is discovered; `by`: other jobs than ours."""
     found = [group["labels"] | {"__address__": group["targets"][0]} for group in groups(pods)]
-    there = [each | {_present(name): "true" for name in each if "_pod_label_" in name} for each in found]
-    return [labels for job in by or scraped() for each in there if (labels := relabelled(job, each)) is not None]
+    return [labels for job in by or scraped() for each in found if (labels := relabelled(job, each)) is not None]
 
 
-def _present(label: str) -> str:
-    return label.replace("_pod_label_", "_pod_labelpresent_")
+def by_prometheus_operator() -> list[dict[str, Any]]:
+    """The jobs that it made of the PodMonitor."""
+    return recorded(model().namespace, model().name, PODS)
 
 
 def test_prometheus_takes_what_is_made_of_a_pod_monitor(tmp_path: Path) -> None:
     pods, path = tmp_path / "pods.json", tmp_path / "prometheus.yml"
     pods.write_text(json.dumps(groups([pod("engine")])), encoding="utf-8")
-    path.write_text(yaml.safe_dump({"scrape_configs": jobs(pod_monitor(model()), pods)}), encoding="utf-8")
+    made = [*jobs(pod_monitor(model()), pods), *recorded("elsewhere", "another", pods)]
+    path.write_text(yaml.safe_dump({"scrape_configs": made}), encoding="utf-8")
     promtool("check", "config", path)
 
 
@@ -92,21 +96,14 @@ OTHERS: list[dict[str, Any]] = [
 ]
 
 
-def by_prometheus_operator() -> list[dict[str, Any]]:
-    """The jobs that it made of the PodMonitor, with what it fills in when a Prometheus of one shard begins."""
-    return list(yaml.safe_load(RECORD.read_text(encoding="utf-8").replace("$(SHARD)", "0")))
-
-
 @pytest.mark.parametrize("container", PORTS)
 def test_the_operator_of_prometheus_scrapes_the_same_pods_by_the_same_names(container: str) -> None:
     jobs = by_prometheus_operator()
     [ours], [its] = kept(pod(container)), kept(pod(container), by=jobs)
     assert ours.items() <= its.items()
     assert {each["metrics_path"] for each in jobs} == {each["metrics_path"] for each in scraped()}
-    # Whose pods it asks the API server for is no rule but a setting of its discovery.
-    [asked] = {tuple(each["kubernetes_sd_configs"][0]["namespaces"]["names"]) for each in jobs}
-    assert asked == (model().namespace,)
     for changed in OTHERS:
+        # Whose pods it asks the API server for is no rule but a setting of its discovery, which `recorded` checks.
         if "namespace" not in changed:
             assert not kept(pod(container, **changed), by=jobs), changed
 
@@ -118,6 +115,23 @@ def test_what_it_made_is_of_the_pod_monitor_as_it_is_now() -> None:
             rule for rule in job["relabel_configs"] if rule.get("target_label") == "embedding_model"
         ]
         assert endpoint["port"] in {rule.get("regex") for rule in job["relabel_configs"]}
+        # Of a field more the record would know nothing.
+        assert endpoint.keys() == {"port", "path", "relabelings"}
+
+
+def test_what_was_made_for_one_model_is_told_of_another() -> None:
+    its = recorded("elsewhere", "another", PODS)
+    assert not kept(pod("engine"), by=its)
+    [labels] = kept(pod("engine", namespace="elsewhere", labels={names.INSTANCE: "another"}), by=its)
+    assert (labels["job"], labels["embedding_model"]) == ("elsewhere/another", "another")
+
+
+def test_no_metric_has_a_label_that_the_operator_of_prometheus_gives_targets() -> None:
+    """Where both have one of a name, Prometheus keeps the target's: all engines would be one line."""
+    rules = [rule for job in by_prometheus_operator() for rule in job["relabel_configs"]]
+    given = {rule["target_label"] for rule in rules if "target_label" in rule} | {"instance", "service"}
+    assert given >= {"namespace", "pod", "endpoint", MODEL_LABEL}
+    assert [(family.name, label) for family in families() for label in family.labels if label in given] == []
 
 
 @pytest.mark.parametrize("changed", OTHERS, ids=str)

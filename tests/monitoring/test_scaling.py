@@ -43,7 +43,7 @@ def engine(pod: str, queued: float, per_step: float, capacity: float, room: floa
         | of("engine_tokens_total", pod, f"0+{per_step!r}x{_STEPS}")
         | of("engine_capacity_tokens_per_second", pod, capacity)
         | of("engine_up", pod, 1.0)
-        | of("gateway_endpoint_up", "g-0", 1.0, more=f',endpoint="{pod}"')
+        | of("gateway_endpoint_up", "g-0", 1.0, more=f',engine="{pod}"')
     )
 
 
@@ -92,7 +92,7 @@ CASES: dict[str, tuple[Series, Demand]] = {
         Demand(0, 9000, 20_000),
     ),
     "an engine that came a moment ago is not scraped yet": (
-        gateway(300.0) | of("gateway_endpoint_up", "g-0", f"0x28 1x{_STEPS}", more=',endpoint="e-0"'),
+        gateway(300.0) | of("gateway_endpoint_up", "g-0", f"0x28 1x{_STEPS}", more=',engine="e-0"'),
         Demand(300, 0, 0),
     ),
     "other models and namespaces are not seen": (
@@ -251,7 +251,7 @@ BLIND: dict[str, Series] = {
     "nothing is scraped": of("engine_up", "x", 1.0, 'namespace="t",embedding_model="m"'),
     "engines are scraped and gateways are not": of("engine_up", "e-0", 1.0) | of("engine_queued_tokens", "e-0", 0.0),
     "gateways use engines that are not scraped": gateway()
-    | of("gateway_endpoint_up", "g-0", 1.0, more=',endpoint="e-0"'),
+    | of("gateway_endpoint_up", "g-0", 1.0, more=',engine="e-0"'),
 }
 
 

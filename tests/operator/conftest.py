@@ -1,16 +1,31 @@
 """Bodies and programs that the operator's tests start from."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+from localkit.running import Running, running
+from trellis_operator.cluster.api import Api
+from trellis_operator.cluster.capacity import Capacity
+from trellis_operator.cluster.events import Events
+from trellis_operator.cluster.executor import Executor
+from trellis_operator.cluster.fence import Fence
+from trellis_operator.cluster.metrics import Metrics
+from trellis_operator.cluster.models import Models
+from trellis_operator.cluster.store import Store
+from trellis_operator.cluster.visit import Visitor
+from trellis_operator.desired.all import desired
 from trellis_operator.desired.setting import ClusterSetting
 from trellis_operator.plan.observed import Observed
 from trellis_operator.spec import EmbeddingModel
+from trellis_operator.status.view import View, view
 from trellis_operator.validate import validate
+from visitkit.server import KEY, Server, Unseen
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,6 +94,18 @@ def as_observed() -> Callable[[Iterable[dict[str, Any]]], Observed]:
     return observe
 
 
+@pytest.fixture
+def serving(
+    minimal: dict[str, Any],
+    in_cluster: Callable[[dict[str, Any]], EmbeddingModel],
+    setting: ClusterSetting,
+    as_observed: Callable[[Iterable[dict[str, Any]]], Observed],
+) -> View:
+    """A look at the small example's model once all of it is ready."""
+    model = in_cluster(minimal)
+    return view(model, as_observed(desired(model, setting, {})), {})
+
+
 def _applied(wanted: dict[str, Any]) -> dict[str, Any]:
     seen = copy.deepcopy(wanted)
     seen["metadata"] |= {"uid": f"uid-{wanted['metadata']['name']}", "generation": 1}
@@ -90,6 +117,46 @@ def _applied(wanted: dict[str, Any]) -> dict[str, Any]:
             **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas),
         }
     return seen
+
+
+@pytest.fixture
+def unseen() -> Unseen:
+    """Nothing, until a test says so."""
+    return Unseen()
+
+
+@pytest.fixture
+def server(minimal: dict[str, Any]) -> Server:
+    """An API server that has the small example's model."""
+    model = validate(minimal)
+    model["metadata"] |= {"namespace": KEY[0], "uid": "uid-1", "generation": 1, "resourceVersion": "1"}
+    return Server(model)
+
+
+@pytest.fixture
+async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> AsyncIterator[Visitor]:
+    """Visits the model on that server."""
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    metrics, store, models = Metrics(), Store(), Models()
+    api = Api(client, Fence.always_open(), metrics)
+    models.put(copy.deepcopy(server.model))
+    yield Visitor(
+        api=api,
+        store=store,
+        models=models,
+        setting={KEY[0]: setting}.__getitem__,
+        unseen=lambda: unseen.kinds,
+        capacity=Capacity(api),
+        executor=Executor(api, store, metrics),
+        events=Events(api, "test"),
+    )
+    await client.close()
+    await runner.cleanup()
 
 
 @pytest.fixture
@@ -113,3 +180,17 @@ def without_vectors(minilm: Path, tmp_path: Path) -> Callable[[str], Path]:
         return folder
 
     return make
+
+
+@pytest.fixture
+def manifest(examples: Path) -> str:
+    """The path of the small example."""
+    return str(examples / "minilm.yaml")
+
+
+@pytest.fixture
+def local(manifest: str, minilm: Path) -> Iterator[Running]:
+    """A `local` of the small example that is ready."""
+    with running(manifest, "--model", str(minilm)) as started:
+        started.until_ready()
+        yield started

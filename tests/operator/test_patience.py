@@ -77,6 +77,17 @@ def test_what_is_refused_again_and_again_is_no_fight() -> None:
     assert not patience.contests(action(), 9)
 
 
+def test_what_was_refused_often_and_is_taken_then_is_no_fight_either() -> None:
+    patience = Patience()
+    for now in range(9):
+        patience.tried(action(), now, refusal(TARGET, 500, "no"))
+    patience.tried(action(), 10, None)
+    assert patience.contested(11) == []
+    for now in range(11, 15):
+        patience.tried(action(), now, None)
+    assert patience.contested(15) != []
+
+
 def test_when_the_next_try_may_be_is_told() -> None:
     patience = Patience()
     assert patience.next_try(0) is None

@@ -61,6 +61,9 @@ TABLE = [
     ),
     (403, 'admission webhook "w" denied the request: no', "WebhookDenied"),
     (400, 'admission webhook "w" denied the request without explanation', "WebhookDenied"),
+    (500, 'admission webhook "w" denied the request: the policies cannot be read', "WebhookDenied"),
+    (500, "Internal error occurred: replace operation does not apply: doc is missing path: /spec/x", "InternalError"),
+    (500, "Internal error occurred: failed to allocate a serviceIP: range is full", "InternalError"),
     (
         422,
         "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
@@ -152,3 +155,26 @@ def test_a_value_that_does_not_pass_is_no_matter_of_rights_also_where_a_controll
 def test_a_server_that_answers_with_500_and_will_again_has_refused(words: str) -> None:
     assert isinstance(error_of(500, {"reason": "InternalError", "message": words}, None), RefusedError)
     assert isinstance(error_of(500, {"reason": "InternalError", "message": "etcd is away"}, None), AwayError)
+
+
+@pytest.mark.parametrize("code", [400, 403, 408, 429, 500, 502, 503, 504])
+def test_a_webhook_that_denies_has_refused_with_whatever_code(code: int) -> None:
+    """Webhooks choose it; an API server keeps it, and says whose word it is."""
+    found = error_of(code, {"message": 'admission webhook "w" denied the request: not now'}, "1")
+    assert isinstance(found, RefusedError)
+    assert found.code == code
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        (503, {"message": "etcd is away"}),
+        (429, {"message": "too many requests"}),
+        (500, "a page of a proxy"),
+        (500, {}),
+    ],
+)
+def test_a_server_that_is_away_has_refused_nothing(code: int, status: object) -> None:
+    found = error_of(code, status, None)
+    assert isinstance(found, AwayError)
+    assert found.refused is None

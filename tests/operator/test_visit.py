@@ -1,117 +1,12 @@
 """Visits to one model before an API server of a few lines: what is written, what is told, and what an outcome means."""
 
 import copy
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
-from aiohttp import web
-from kubernetes.aio.client import ApiClient, Configuration
 from trellis_operator import kinds
-from trellis_operator.cluster.api import Api
-from trellis_operator.cluster.capacity import Capacity
 from trellis_operator.cluster.errors import AwayError
-from trellis_operator.cluster.events import Events
-from trellis_operator.cluster.executor import Executor
-from trellis_operator.cluster.fence import Fence
-from trellis_operator.cluster.metrics import Metrics
-from trellis_operator.cluster.models import Models
-from trellis_operator.cluster.store import Store
 from trellis_operator.cluster.visit import CHANGED, CONVERGED, GONE, REFUSED, STALE, Visitor
-from trellis_operator.desired.setting import ClusterSetting
-from trellis_operator.validate import validate
-
-Body = dict[str, Any]
-KEY = ("search", "all-minilm-l6-v2")
-BUDGET = "poddisruptionbudgets/all-minilm-l6-v2-gateway"
-
-
-@dataclass
-class Server:
-    """Keeps what is applied. `webhook` may change an object before it is kept."""
-
-    model: Body
-    webhook: Callable[[str, Body], None] = lambda target, body: None
-    objects: dict[str, Body] = field(default_factory=dict)
-    writes: list[str] = field(default_factory=list)
-    gone: bool = False
-    status_refusal: int | None = None
-    """The code that it refuses a status with."""
-
-    async def answer(self, request: web.Request) -> web.Response:
-        target = request.path.partition("/namespaces/search/")[2]
-        if target.startswith("embeddingmodels/"):
-            return await self._of_model(request)
-        if request.method == "GET":
-            there = self.objects.get(target)
-            return web.json_response(there or {}, status=200 if there else 404)
-        body = await request.json()
-        if request.method == "PATCH":
-            self.writes.append(target)
-            body["metadata"] |= {"uid": target, "resourceVersion": str(len(self.writes))}
-            self.webhook(target, body)
-            self.objects[target] = body
-        return web.json_response(body)
-
-    async def _of_model(self, request: web.Request) -> web.Response:
-        if self.gone:
-            return web.json_response({}, status=404)
-        if request.method == "PATCH" and self.status_refusal:
-            return web.json_response({"message": 'failed calling webhook "w": EOF'}, status=self.status_refusal)
-        if request.method == "PATCH":
-            changes = await request.json()
-            self.model["status"] = self.model.get("status", {}) | changes["status"]
-            self.model["metadata"]["resourceVersion"] += "0"
-        return web.json_response(self.model)
-
-    def degraded(self) -> tuple[str, str, str]:
-        conditions = {each["type"]: each for each in self.model["status"]["conditions"]}
-        return tuple(conditions["Degraded"][part] for part in ("status", "reason", "message"))  # type: ignore[return-value]
-
-
-@dataclass
-class Unseen:
-    """Kinds of which the API server does not tell."""
-
-    kinds: list[str] = field(default_factory=list)
-
-
-@pytest.fixture
-def unseen() -> Unseen:
-    return Unseen()
-
-
-@pytest.fixture
-def server(minimal: Body) -> Server:
-    model = validate(minimal)
-    model["metadata"] |= {"namespace": KEY[0], "uid": "uid-1", "generation": 1, "resourceVersion": "1"}
-    return Server(model)
-
-
-@pytest.fixture
-async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> AsyncIterator[Visitor]:
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
-    metrics, store, models = Metrics(), Store(), Models()
-    api = Api(client, Fence.always_open(), metrics)
-    models.put(copy.deepcopy(server.model))
-    yield Visitor(
-        api=api,
-        store=store,
-        models=models,
-        setting={KEY[0]: setting}.__getitem__,
-        unseen=lambda: unseen.kinds,
-        capacity=Capacity(api),
-        executor=Executor(api, store, metrics),
-        events=Events(api, "test"),
-    )
-    await client.close()
-    await runner.cleanup()
+from visitkit.server import BUDGET, KEY, Body, Server, Unseen
 
 
 def two_allowed(target: str, body: Body) -> None:
@@ -226,20 +121,29 @@ async def test_no_pod_is_made_of_an_image_that_would_be_copied_as_a_whole(server
     assert "spec.model.source.image.path" in conditions["Ready"]["message"]
 
 
-@pytest.mark.parametrize("code", [500, 409, 422])
-async def test_a_status_that_is_refused_is_told_as_such_and_soon_written_again(
-    server: Server, visitor: Visitor, code: int
+@pytest.mark.parametrize(
+    ("code", "said", "reason"),
+    [
+        (500, "Internal error occurred: failed to allocate a serviceIP: range is full", "InternalError"),
+        (500, 'admission webhook "w" denied the request: its policies cannot be read', "WebhookDenied"),
+        (503, 'admission webhook "w" denied the request: not now', "WebhookDenied"),
+    ],
+)
+async def test_an_object_that_the_api_server_fails_at_is_told_of_and_the_others_are_made(
+    server: Server, visitor: Visitor, monkeypatch: pytest.MonkeyPatch, code: int, said: str, reason: str
 ) -> None:
-    server.status_refusal = code
-    for _ in range(2):
-        assert await visitor.visit(KEY) == REFUSED
-        assert visitor.next_try_s(KEY) == 15.0
-    assert "status" not in server.model
-    server.status_refusal = None
+    monkeypatch.setattr("trellis_operator.cluster.api._FIRST_PAUSE_S", 0.001)
+    server.refused["services/all-minilm-l6-v2"] = (code, said)
+    assert await visitor.visit(KEY) == REFUSED
+    status, found, message = server.condition("Accepted")
+    assert (status, found) == ("False", reason)
+    assert said in message
+    assert "What to do:" in message
+    assert {"deployments/all-minilm-l6-v2-engine", BUDGET} <= set(server.writes)
+    server.refused = {}
+    monkeypatch.setattr("trellis_operator.cluster.patience.Patience.allows", lambda *_: True)
     assert await visitor.visit(KEY) == CHANGED
-    assert server.degraded()[1] == "AsAskedFor"
-    assert await visitor.visit(KEY) == CONVERGED
-    assert visitor.next_try_s(KEY) is None
+    assert server.condition("Accepted")[1] == "Valid"
 
 
 async def test_a_model_whose_deletion_no_watch_told_is_forgotten_though_its_children_were_left(

@@ -15,7 +15,7 @@ from roadkit import http
 from roadkit.collector import Collector, Seen, collecting
 from roadkit.faults import Faults
 from roadkit.http import Answer
-from roadkit.program import free_ports
+from roadkit.ports import free_ports
 from roadkit.stack import KEY, Gateway, Stack, Starter
 from roadkit.waiting import until
 

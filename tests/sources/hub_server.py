@@ -16,39 +16,15 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from hub_fault import Fault, told
+
 LFS = (".safetensors", ".bin")
-
-
-@dataclass
-class Fault:
-    """What goes wrong with answers whose path matches, so many times.
-
-    Attributes:
-        path: pattern of the path.
-        times: how often.
-        status: is answered in place of the file.
-        headers: go with that status.
-        after: so many bytes of the body are sent, and then
-        then: this is called; the connection is closed when it returns False.
-        damage: changes the body.
-        ignore_range: sends the whole file, whatever part was asked for.
-    """
-
-    path: str
-    times: int = 1
-    status: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    after: int | None = None
-    then: Callable[[], bool] = lambda: False
-    damage: Callable[[bytes], bytes] | None = None
-    ignore_range: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         hub, said = self.server_hub, json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/faults":
-            hub.faults = [_told(fault) for fault in said]
+            hub.faults = [told(fault) for fault in said]
         elif self.path == "/gate":
             hub.gated, hub.token = set(hub.files), said
         elif self.path == "/publish":
@@ -280,16 +256,6 @@ def _sibling(name: str, body: bytes) -> dict[str, object]:
 
 def _blob(body: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).hexdigest()
-
-
-def _told(fault: dict[str, Any]) -> Fault:
-    """A fault as JSON tells it: `stall_s` holds the answer for so long, `damage` changes its first byte."""
-    stall_s, damage = fault.pop("stall_s", 0), fault.pop("damage", False)
-    return Fault(
-        **fault,
-        then=lambda: bool(time.sleep(stall_s)),
-        damage=(lambda body: bytes([body[0] ^ 1]) + body[1:]) if damage else None,
-    )
 
 
 def main() -> None:

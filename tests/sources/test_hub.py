@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_server import Fault, HubServer
+from hub_fault import Fault
+from hub_server import HubServer
 from trellis_operator.source import HuggingFaceSource
 from trellis_operator.sources.failure import FetchError, Reason
 from trellis_operator.sources.fetch import Surroundings

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_server import Fault, HubServer
+from hub_fault import Fault
+from hub_server import HubServer
 from trellis_operator.source import HuggingFaceSource
 
 REPO = "test/model"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_server import Fault, HubServer
+from hub_fault import Fault
+from hub_server import HubServer
 from trellis_operator.source import PackageSource
 from trellis_operator.sources.failure import FetchError, Reason
 from trellis_operator.sources.index import DEFAULT_INDEX, find_wheel, index_url

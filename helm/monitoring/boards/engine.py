@@ -23,7 +23,7 @@ _NUMBERS = Row(
         stat("Tokens", "Handed to the device.", PODS.rate(f"{_P}tokens_total")),
         stat(
             "Device busy",
-            "Share of the time in which a batch was under way; above 1 two were in flight.",
+            "Share of the time in which a batch was under way.",
             f"{PODS.rate(f'{_P}forward_seconds_sum')} / {PODS.total(f'{_P}up')}",
             "percentunit",
         ),
@@ -83,7 +83,12 @@ _DEVICE = Row(
             "Handed over and not given back.",
             (Query(PODS.total(f"{_P}in_flight_tokens", by="pod"), "{{pod}}"),),
         ),
-        Panel("Forward", "From launch to result, a batch.", PODS.quantiles(f"{_P}forward_seconds"), "s"),
+        Panel(
+            "Forward",
+            "From launch, or from the result of the batch before, to its result.",
+            PODS.quantiles(f"{_P}forward_seconds"),
+            "s",
+        ),
         Panel(
             "Around the device, 99th percentile",
             "Launch packs a batch, settle tells the rows of a result apart. Both belong far below forward.",

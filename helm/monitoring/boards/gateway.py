@@ -127,17 +127,17 @@ _BALANCING = Row(
         Panel(
             "Tokens sent and not answered",
             "By engine. One much above the others: it is slow.",
-            (Query(PODS.total(f"{_P}endpoint_outstanding_tokens", by="endpoint"), "{{endpoint}}"),),
+            (Query(PODS.total(f"{_P}endpoint_outstanding_tokens", by="engine"), "{{engine}}"),),
         ),
         Panel(
             "Tokens answered",
             "By engine. One without a share: it was ejected, or is not reached.",
-            (Query(PODS.rate(f"{_P}endpoint_tokens_total", by="endpoint"), "{{endpoint}}"),),
+            (Query(PODS.rate(f"{_P}endpoint_tokens_total", by="engine"), "{{engine}}"),),
         ),
         Panel(
             "Engines left out",
             "Ejections after failures, by engine.",
-            (Query(PODS.rate(f"{_P}ejections_total", by="endpoint"), "{{endpoint}}"),),
+            (Query(PODS.rate(f"{_P}ejections_total", by="engine"), "{{engine}}"),),
         ),
         Panel(
             "Failed calls",

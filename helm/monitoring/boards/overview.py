@@ -35,7 +35,9 @@ _NUMBERS = Row(
             (0.5, 1.0),
         ),
         stat(
-            "Tokens", "Embedded by gateways' count, special ones included.", FLEET.rate("trellis_gateway_tokens_total")
+            "Tokens",
+            "Embedded or scored by gateways' count, special ones included.",
+            FLEET.rate("trellis_gateway_tokens_total"),
         ),
         stat(
             "Time to empty the queue",
@@ -85,7 +87,7 @@ _FLEET = Row(
     (
         Panel(
             "Engines that are ready",
-            "None: every request gets 503.",
+            "None: every request gets 503, or waits where it scales from zero.",
             (Query(FLEET.total("trellis_engine_up", by=_MODEL), _NAME),),
         ),
         Panel(

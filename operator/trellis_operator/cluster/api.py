@@ -75,7 +75,7 @@ class Api:
         try:
             await self._call("DELETE", path, {}, options)
         except RefusedError as refused:
-            if refused.code not in (404, 409):  # 409: another one of that name is there now
+            if not refused.is_of(404, 409):  # 409: another one of that name is there now
                 raise
 
     async def watch(self, path: str, silence_s: float, **query: str) -> AsyncIterator[Object]:
@@ -109,10 +109,14 @@ class Api:
         content: str = _JSON,
     ) -> Object:
         pause_s = _FIRST_PAUSE_S
+        each_time = method != "GET"  # of a write alone can a person be told: what cannot be read is merely not known
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return await self._once(method, path, query or {}, body, content)
             except AwayError as away:
+                each_time = each_time and away.refused is not None
+                if attempt == _ATTEMPTS and each_time and away.refused is not None:
+                    raise away.refused from away
                 if attempt == _ATTEMPTS or away.retry_after_s > _LAST_PAUSE_S:
                     raise
                 await asyncio.sleep(max(away.retry_after_s, pause_s * random.uniform(0.5, 1.0)))  # noqa: S311

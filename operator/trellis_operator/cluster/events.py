@@ -18,7 +18,10 @@ log = logging.getLogger(__name__)
 _NOTE_CHARACTERS = 1000
 _TOLD = ("Accepted", "SourceReady", "Progressing", "Degraded", "Ready")
 """The others are what these are judged from, and say the same."""
-_HARMLESS = {"Suspended", "Starting", "Fetching", "Downloading"}
+_HARMLESS = {"Suspended", "Starting", "Fetching", "Downloading", "Pulling", "Mounting"}
+_MEND_STATUS = "install the CRD and the roles of the operator's version, or ask who runs what refuses it"
+_OF_THE_CLUSTER = {"InternalError", "WebhookFailed", "WebhookDenied"}
+"""Of refusals: nothing that came with Trellis can be why."""
 
 
 class Events:
@@ -37,7 +40,13 @@ class Events:
             note = f"{condition.type} is {condition.status}: {condition.message}"
             await self._post(model, kind, condition.reason, note)
 
-    async def _post(self, model: EmbeddingModel, kind: str, reason: str, note: str) -> None:
+    async def tell_untold(self, model: EmbeddingModel, why: str, message: str, hint: str) -> bool:
+        """Tell that a model's status is not taken, in the words of the API server; returns whether this was."""
+        mend = hint if why in _OF_THE_CLUSTER else _MEND_STATUS
+        note = f"the status is old, or absent, since it is not taken: {message.rstrip('. ')}. What to do: {mend}."
+        return await self._post(model, "Warning", "StatusRefused", note)
+
+    async def _post(self, model: EmbeddingModel, kind: str, reason: str, note: str) -> bool:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         event: dict[str, Any] = {
             "apiVersion": EVENT.api_version,
@@ -66,6 +75,8 @@ class Events:
         except (RefusedError, AwayError) as error:
             # The status says the same; a namespace that is being deleted takes no events.
             log.info("%s/%s: an event was not taken: %s", model.namespace, model.name, error)
+            return False
+        return True
 
 
 def worth_telling(said: Iterable[Condition]) -> list[Condition]:

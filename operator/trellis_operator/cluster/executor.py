@@ -1,7 +1,7 @@
 """Carries out a plan: one write an action, and what the API server did not take as values.
 
 An object that is not known to be there is looked up before the first apply: apply by force would take over one of that
-name that belongs to someone else, and our deletion would take it along.
+name that belongs to someone else, and our deletion would take it along. For the same reason a Job waits for its claim.
 """
 
 import logging
@@ -37,10 +37,11 @@ class Executor:
             AwayError: the API server is away; the rest is done at the next visit.
             FencedError: this process may not write any more.
         """
-        done = []
+        done: list[Action] = []
         for action in plan.actions:
             now = time.monotonic()
-            if not memory.patience.allows(action, now):
+            missing = plan.claims_to_make - {each.target for each in done}
+            if action.claims & missing or not memory.patience.allows(action, now):
                 continue
             self._metrics.action(action.target[0], action.verb)
             writer = await self._other_writer(action, key) if memory.patience.contests(action, now) else ""

@@ -25,6 +25,7 @@ class Memory:
         status_seen: what came out of it; an older CRD drops fields.
         warming: whether an engine with graphs starts, as far as is known.
         untold: whether the last status that was to be written was refused.
+        untold_at: when an event last told of that, by the reason, in seconds of `time.monotonic`.
         sure_at: when the API server last said that the model is there, in seconds of `time.monotonic`.
     """
 
@@ -34,6 +35,7 @@ class Memory:
     status_seen: Object | None = None
     warming: bool = False
     untold: bool = False
+    untold_at: dict[str, float] = field(default_factory=dict)
     sure_at: float = field(default_factory=time.monotonic)
     _parsed: tuple[object, EmbeddingModel] | None = None
 

@@ -54,7 +54,9 @@ class Patience:
         """
         self._cases = {target: each for target, each in self._cases.items() if now - each.last <= _FORGIVEN_S}
         case = self._cases.get(action.target)
-        if case is None or case.body != action.body:
+        # Tries that nobody took are no fight, once one is taken.
+        taken = case is not None and case.refusal is not None and refusal is None
+        if case is None or taken or case.body != action.body:
             case = self._cases[action.target] = _Case(action.body, action.reason)
         case.tries, case.last, case.refusal, case.reason = case.tries + 1, now, refusal, action.reason
         case.writer = writer or case.writer

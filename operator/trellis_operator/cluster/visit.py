@@ -6,6 +6,7 @@ The decisions are `desired`, `plan` and `status`; this file only carries values 
 import dataclasses
 import datetime
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -36,6 +37,7 @@ from trellis_operator.plan.warmth import Warmth
 from trellis_operator.source import UnknownSource
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.condition import Condition, changed
+from trellis_operator.status.refusal import explained
 from trellis_operator.status.status import conditions, status, with_removals
 from trellis_operator.status.view import View, is_true, view
 
@@ -47,6 +49,10 @@ _WARMING_S = 5.0
 """Between two looks at engines that warm up."""
 _UNTOLD_S = 15.0
 """Until a status that was refused is written again."""
+_TOLD_AGAIN_S = 1800.0
+"""Between two events about a status that is refused for the same reason."""
+_PASSING = (404, 409)
+"""Of a status that is refused for a model that is gone, or was changed at the same moment: nobody need hear of it."""
 _SURE_S = 600.0
 """For so long a model that needs nothing is taken to be there because no watch told that it is gone."""
 
@@ -208,11 +214,20 @@ class Visitor:
             now = await self.api.merge(EMBEDDING_MODEL.path(model.namespace, model.name, "status"), body)
         except RefusedError as error:
             log.warning("%s/%s: its status was not taken: %s", model.namespace, model.name, error)
-            memory.untold = error.code != 404  # a model that is gone has none
+            memory.untold = not error.is_of(404)  # a model that is gone has none
+            if not error.is_of(*_PASSING):
+                await self._tell_untold(model, error, memory)
             return False
         self.models.put(now)
         memory.status_said, memory.status_seen = wanted, now.get("status", {})
         return True
+
+    async def _tell_untold(self, model: EmbeddingModel, error: RefusedError, memory: Memory) -> None:
+        """By an event, which is all that a person gets to see then: now and then for each reason."""
+        reason, hint = explained(error.code, error.message)
+        due_at = memory.untold_at.get(reason, -math.inf) + _TOLD_AGAIN_S
+        if time.monotonic() >= due_at and await self.events.tell_untold(model, reason, error.message, hint):
+            memory.untold_at[reason] = time.monotonic()
 
 
 def _is_downloaded(model: EmbeddingModel, observed: Observed, secrets: Mapping[str, str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trellis_operator.desired.child import Object
 from trellis_operator.desired.deployment import TEMPLATE
-from trellis_operator.kinds import BY_NAME, DEPLOYMENT, JOB
+from trellis_operator.kinds import BY_NAME, CLAIM, DEPLOYMENT, JOB
 from trellis_operator.plan.drift import difference
 from trellis_operator.plan.observed import Observed, Ref, all_settled, ref
 
@@ -33,6 +33,15 @@ class Action:
     body: Object
     uid: str = ""
 
+    @property
+    def claims(self) -> set[Ref]:
+        """The claims that the pods of a Job would mount, which is the kind of pods that write into them."""
+        if self.verb != APPLY or self.target[0] != JOB.name:
+            return set()
+        volumes = self.body["spec"]["template"]["spec"]["volumes"]
+        mounted = [each["persistentVolumeClaim"] for each in volumes if "persistentVolumeClaim" in each]
+        return {(CLAIM.name, each["claimName"]) for each in mounted}
+
     def __str__(self) -> str:
         kind, name = self.target
         return f"{self.verb} {kind} {name}: {self.reason}"
@@ -53,6 +62,11 @@ class Plan:
     def targets(self) -> set[Ref]:
         """Of all actions."""
         return {action.target for action in self.actions}
+
+    @property
+    def claims_to_make(self) -> set[Ref]:
+        """The claims that the model does not have yet, though another one of that name may be there."""
+        return {each.target for each in self.actions if each.target[0] == CLAIM.name and each.reason == "absent"}
 
     def __bool__(self) -> bool:
         return bool(self.actions)

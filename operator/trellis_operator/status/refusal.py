@@ -103,6 +103,11 @@ _CODES = {
     409: ("Conflict", "it was changed at the same moment; this is tried again"),
     413: ("TooLarge", "it is larger than the API server takes: shorten the prompts"),
     422: ("Invalid", "a value of the manifest does not pass there: correct it"),
+    500: (
+        "InternalError",
+        "the API server, or a webhook of this cluster, fails on it: see the message, or ask who looks after the "
+        "cluster; this is tried again",
+    ),
 }
 
 

@@ -4,9 +4,11 @@ Whether a claim that is not ours is there is told by pods that wait for it: the 
 """
 
 from trellis_operator.desired import names
+from trellis_operator.kinds import CLAIM
 from trellis_operator.plan.pod_view import PodView
 from trellis_operator.source import ImageSource, PvcSource
 from trellis_operator.status.condition import FALSE, TRUE, UNKNOWN, Condition
+from trellis_operator.status.refusal import Refusal
 from trellis_operator.status.trouble import (
     NO_CAPACITY,
     VOLUME_PENDING,
@@ -29,15 +31,31 @@ def source_ready(view: View) -> Condition:
         return Condition(TYPE, FALSE, *view.source_lacks)
     if isinstance(source, ImageSource):
         return _from_image(view, source)
-    told = mount_trouble(view, source.claim) if isinstance(source, PvcSource) else None
-    if told:
-        return Condition(TYPE, FALSE, *told)
     if isinstance(source, PvcSource):
-        return Condition(TYPE, TRUE, "Mounted", _MOUNTED)
+        return _from_volume(view, source)
     return _downloaded(view) if view.job_name else _fetched(view)
 
 
 _MOUNTED = "pods mount the model from its source"
+
+
+def _from_volume(view: View, source: PvcSource) -> Condition:
+    """By the kubelet, which mounts a volume before it starts a program."""
+    told = mount_trouble(view, source.claim)
+    if told:
+        return Condition(TYPE, FALSE, *told)
+    if count(view.engine, "readyReplicas") or any(pod.started for pod in view.observed.pods_of(names.ENGINE)):
+        return Condition(TYPE, TRUE, "Mounted", _MOUNTED)
+    waits = trouble(view, names.ENGINE)
+    # Whether the volume has to do with it, only its own words say: a path that is not there is told in the same way.
+    asked = Condition(TYPE, UNKNOWN, *waits) if waits else Condition(TYPE, FALSE, "Mounting", _NOT_MOUNTED)
+    return _nobody_asks(view) or asked
+
+
+_NOT_MOUNTED = (
+    "no engine has started with the model's volume yet. If that stays, see why in the events of an engine: kubectl "
+    "describe pod"
+)
 
 
 def _from_image(view: View, source: ImageSource) -> Condition:
@@ -65,6 +83,8 @@ def _downloaded(view: View) -> Condition:
     """By a Job, into a volume, before any pod is made."""
     if is_true(view.job, "Complete"):
         return Condition(TYPE, TRUE, "Downloaded", f"the model is on volume {names.model_claim(view.model)}")
+    if view.claim is None and (refused := _refused_claim(view)):
+        return Condition(TYPE, FALSE, refused.reason, refused.message)
     told = download_trouble(view)
     if is_true(view.job, "Failed"):
         failed = condition_of(view.job, "Failed")
@@ -77,6 +97,12 @@ def _downloaded(view: View) -> Condition:
     if told:
         return Condition(TYPE, FALSE, told[0], f"{told[1].rstrip('. ')}. This is tried again until the deadline.")
     return Condition(TYPE, FALSE, "Downloading", _under_way(view))
+
+
+def _refused_claim(view: View) -> Refusal | None:
+    """Why there is no claim to download into, and so no Job that would."""
+    target = (CLAIM.name, names.model_claim(view.model))
+    return next((each for each in view.refusals if each.target == target), None)
 
 
 def _under_way(view: View) -> str:

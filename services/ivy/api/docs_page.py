@@ -19,8 +19,9 @@ h2{border-color:#38453a} td,th{border-color:#2b352d} .method{color:#8ccf98}}
 def page(document: dict[str, Any], origin: str) -> str:
     """Render the document, with examples that ask `origin`: where the reader found this page."""
     title = escape(document["info"]["title"])
+    keyed = "security" in document
     routes = "".join(
-        _operation(origin, method, path, operation)
+        _operation(origin, method, path, operation, keyed)
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     )
@@ -34,24 +35,25 @@ def page(document: dict[str, Any], origin: str) -> str:
     )
 
 
-def _operation(origin: str, method: str, path: str, operation: dict[str, Any]) -> str:
+def _operation(origin: str, method: str, path: str, operation: dict[str, Any], keyed: bool) -> str:
     answers = "".join(
         f"<tr><td><code>{status}</code></td><td>{escape(answer['description'])}</td></tr>"
         for status, answer in operation["responses"].items()
     )
     return (
         f'<h2><span class="method">{method.upper()}</span> <code>{escape(path)}</code></h2>'
-        f"<p>{escape(operation['summary'])}</p>{_body(origin + path, operation)}"
+        f"<p>{escape(operation['summary'])}</p>{_body(origin + path, operation, keyed)}"
         f"<table><tr><th>status</th><th>when</th></tr>{answers}</table>"
     )
 
 
-def _body(url: str, operation: dict[str, Any]) -> str:
+def _body(url: str, operation: dict[str, Any], keyed: bool) -> str:
     if "requestBody" not in operation:
         return ""
     content = operation["requestBody"]["content"]["application/json"]
     example = json.dumps(content["example"])
-    curl = f"curl {url} \\\n  -H 'content-type: application/json' \\\n  -d '{example}'"
+    key = '  -H "authorization: Bearer $API_KEY" \\\n' if keyed else ""
+    curl = f"curl {url} \\\n{key}  -H 'content-type: application/json' \\\n  -d '{example}'"
     return f"<p>Takes {_type(content['schema'])}.</p><pre>{escape(curl)}</pre>"
 
 

@@ -1,6 +1,7 @@
 """The OpenAPI document of all surfaces, made from the structs that validate. Knows no server."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -9,12 +10,13 @@ from ivy.api.openapi import REF
 from ivy.surfaces.route import Surface
 
 
-def document(surfaces: Collection[Surface], version: str, *, with_keys: bool) -> dict[str, Any]:
+def document(surfaces: Collection[Surface], version: str, model: str, *, with_keys: bool) -> dict[str, Any]:
     """The whole document.
 
     Args:
         surfaces: whose routes and structs are described, in this order.
         version: of Trellis.
+        model: the name that examples ask for.
         with_keys: whether callers need an API key.
     """
     described: dict[str, Any] = {
@@ -24,7 +26,7 @@ def document(surfaces: Collection[Surface], version: str, *, with_keys: bool) ->
             "version": version,
             "description": "Embeddings and scores over HTTP, as the usual clients speak it.",
         },
-        "paths": _paths(surfaces),
+        "paths": _paths(surfaces, model),
         "components": {
             "schemas": _schemas(surfaces),
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
@@ -35,12 +37,21 @@ def document(surfaces: Collection[Surface], version: str, *, with_keys: bool) ->
     return described
 
 
-def _paths(surfaces: Collection[Surface]) -> dict[str, Any]:
+def _paths(surfaces: Collection[Surface], model: str) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for surface in surfaces:
         for route in surface.routes:
-            paths.setdefault(route.path, {})[route.method.lower()] = dict(route.operation)
+            paths.setdefault(route.path, {})[route.method.lower()] = _asking(route.operation, model)
     return paths
+
+
+def _asking(operation: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """The operation, whose example asks for a model that is served."""
+    made = deepcopy(dict(operation))
+    for content in made.get("requestBody", {}).get("content", {}).values():
+        if "model" in content["example"]:
+            content["example"]["model"] = model
+    return made
 
 
 def _schemas(surfaces: Collection[Surface]) -> dict[str, Any]:

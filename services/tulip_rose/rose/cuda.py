@@ -110,6 +110,19 @@ class Cuda:
                 graph.capture_end()
         return graph
 
+    def leave(self, pool: Any) -> bool:
+        """After a capture that failed: end what it takes from a pool, and whether that was left to do.
+
+        Torch ends the capture first; where that fails it goes no further, and the pool counts as one that is captured
+        into and as one that has another graph. Its memory of the host stays so: nobody can capture into it any more.
+        """
+        try:
+            torch._C._cuda_endAllocateToPool(self.device.index, pool)
+        except RuntimeError:
+            return False
+        torch._C._cuda_releasePool(self.device.index, pool)
+        return True
+
 
 def free_bytes(device: torch.device) -> int | None:
     """Of a device with memory of its own, as its driver tells it; None: it has none."""

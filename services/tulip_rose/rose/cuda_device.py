@@ -22,21 +22,31 @@ _TRITON = "tulip_rose.rose.kernels.kit"
 _LOOK_EVERY_S = 50e-6
 """Where somebody waits no longer than so long; CUDA itself knows no such wait."""
 
+_ENTERED = local()
+"""Which stream a thread has while it puts a step there: CUDA keeps one a thread, and a thread may have many devices."""
+
 log = logging.getLogger(__name__)
 
 
 class CudaDevice:
-    """See `Device`. Every step is eager."""
+    """See `Device`. Every step is eager.
+
+    All steps go to the stream of the device, whichever one their thread has at that time: what steps leave in memory
+    that they share is in order on this stream alone, so that a mark on another one would be none. The stream is set
+    once for each step, and left: work of its own a thread puts where it wants it by `torch.cuda.stream`, around it.
+    """
 
     def __init__(self, cuda: Cuda) -> None:
         self.torch_device = cuda.device
         self.name = str(cuda.device)
         self._cuda = cuda
         self._stream = cuda.stream()
-        self._entered = local()
 
     def kit(self, dtype: str, attention: str) -> Kit:
         """See `Device`. Triton is imported where its kernels can be compiled, and nowhere else."""
+        # What follows are the weights: the stream that makes them is that of the steps that read them.
+        self._cuda.use(self._stream)
+        _ENTERED.stream = None
         chosen, lacking = ChosenAttention(attention, self.torch_device, self._cuda.here()), wanting()
         if lacking is not None:
             log.warning("no kernels of our own (%s): torch does their work", lacking)
@@ -46,8 +56,8 @@ class CudaDevice:
 
     def launch(self, work: Work, rows: int) -> Launched:
         """See `Device`."""
-        self.enter()
         try:
+            self.enter()
             with torch.inference_mode():
                 made = self._cuda.run(lambda: [fetched(each, self.fetch) for each in work()])
             return CudaLaunched(self.mark(), made)
@@ -55,6 +65,8 @@ class CudaDevice:
             raise
         except Exception as error:
             raise self._failure(error, rows) from error
+        finally:
+            _ENTERED.stream = None
 
     def _failure(self, error: Exception, rows: int) -> RoseError:
         fault, gone = fault_of(error), self.gone()
@@ -66,10 +78,10 @@ class CudaDevice:
         return StepError(f"step not launched: {type(error).__name__}: {error}")
 
     def enter(self) -> None:
-        """Make the stream that of the calling thread; threads, and not their numbers, are what CUDA keeps it for."""
-        if not getattr(self._entered, "done", False):
+        """Make the stream that of the calling thread, up to the next mark; then others may have set another one."""
+        if getattr(_ENTERED, "stream", None) is not self._stream:
             self._cuda.use(self._stream)
-            self._entered.done = True
+            _ENTERED.stream = self._stream
 
     def fetch(self, tensor: Tensor) -> Tensor:
         """A copy in pinned memory, which is there when the stream gets there."""
@@ -84,7 +96,8 @@ class CudaDevice:
         return self._cuda.beside(host)
 
     def mark(self) -> "CudaEvent":
-        """An event behind everything that is on the stream by now."""
+        """An event behind everything that is on the stream by now; a step ends with it."""
+        _ENTERED.stream = None
         return CudaEvent(self.name, self._cuda.mark(self._stream))
 
     def gone(self) -> str | None:

@@ -138,7 +138,9 @@ class Metrics:
         self._batch_tokens = self._histogram("batch_tokens", "Tokens in a batch", _TOKENS)
         self._batch_sequences = self._histogram("batch_sequences", "Sequences in a batch", _SEQUENCES)
         self._launch_seconds = self._histogram("launch_seconds", "From the queue to the engine, a batch", _SECONDS)
-        self._forward_seconds = self._histogram("forward_seconds", "From launch to result, a batch", _SECONDS)
+        self._forward_seconds = self._histogram(
+            "forward_seconds", "From launch, or from the result of the batch before, to its result", _SECONDS
+        )
         self._settle_seconds = self._histogram("settle_seconds", "From result to rows, a batch", _SECONDS)
         self.step_failures = self._counter("step_failures", "Batches that the engine failed on")
         self._capacity = Capacity()

@@ -1,8 +1,8 @@
 # Go programs, built once: a stamp beside each module's programs says of which go.mod, go.sum and sources they are.
 
 version=1.34.2
-modules="kubernetes coredns helm kwok versitygw"
-asked_for="keda prometheus-operator" # these take long, and few tests or none need them: built where they are named
+modules="kubernetes coredns helm versitygw"
+asked_for="kwok keda prometheus-operator" # these take long, and few tests or none need them: built where they are named
 
 _flags() { # MODULE
     echo "-s -w"
@@ -14,14 +14,15 @@ _stamp() { (cd "$here/go/$1" && { _flags "$1"; cat go.mod go.sum; find . -name "
 
 _built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")" ]]; }
 
-# These call a program `operator`, so each gets a folder.
-_folder() { [[ " $asked_for " == *" $1 "* ]] && echo "$bin/$1" || echo "$bin"; } # MODULE
+# Some call a program `operator`, so each of them gets a folder.
+_folder() { [[ $1 == keda || $1 == prometheus-operator ]] && echo "$bin/$1" || echo "$bin"; } # MODULE
 
 build_module() { # MODULE
     need_go "$1"
     echo "cluster: building $1" >&2
     local start=$SECONDS targets=(tool)
     [[ $1 != kubernetes ]] || targets+=(./pause)
+    [[ $1 != coredns ]] || targets=(./coredns)
     (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -ldflags="$(_flags "$1" | xargs)" -o "$(_folder "$1")/" "${targets[@]}") 8>&- ||
         fail "go could not build $1"
     _stamp "$1" >"$cache/$1.stamp"

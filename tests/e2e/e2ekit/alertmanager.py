@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from e2ekit.ports import free_ports
 from e2ekit.server import Server, program, serving
+from roadkit.ports import free_ports
 
 Alert = dict[str, Any]
 

@@ -45,6 +45,7 @@ def _labels(pod: Manifest, container: Manifest, port: Manifest) -> dict[str, str
         f"{META}_pod_container_name": container["name"],
         f"{META}_pod_container_port_name": port.get("name", ""),
         **{f"{META}_pod_label_{sanitized(name)}": value for name, value in own.items()},
+        **{f"{META}_pod_labelpresent_{sanitized(name)}": "true" for name in own},
     }
 
 

@@ -9,7 +9,7 @@ from e2ekit.kubectl import Kubectl
 from e2ekit.models import manifest
 from e2ekit.pods import script_pod
 
-_SERVER = Path(__file__).resolve().parents[2] / "sources" / "hub_server.py"
+_SERVER = [Path(__file__).resolve().parents[2] / "sources" / name for name in ("hub_server.py", "hub_fault.py")]
 _PORT = 8085
 REPO = "test/model"
 CLS = {
@@ -26,7 +26,8 @@ class Hub:
         self._client = client
         self.url, cdn = (f"http://{name}.{kubectl.namespace}.svc:{_PORT}" for name in ("hub", "hub-cdn"))
         source = manifest()["spec"]["model"]["source"]
-        files = {"hub_server.py": _SERVER.read_text(encoding="utf-8"), "source.json": json.dumps(source)}
+        server = {path.name: path.read_text(encoding="utf-8") for path in _SERVER}
+        files = {**server, "source.json": json.dumps(source)}
         fetch = "python -m trellis_operator fetch --source /scripts/source.json --to /tmp/model"
         serve = f"exec python /scripts/hub_server.py /tmp/model --repo {REPO} --url {self.url} --cdn-url {cdn}"
         kubectl.apply(*script_pod("hub", image, ["sh", "-c", f"{fetch} && {serve}"], files))

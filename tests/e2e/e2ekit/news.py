@@ -1,7 +1,7 @@
 """News of engines for gateways, as often as they come where time passes faster.
 
 A gateway hears of its Service once a minute at least: by a bookmark of the API server, where nothing changes. Rules in
-fast motion would take that minute for most of an hour.
+fast motion would take that minute for half an hour.
 """
 
 import itertools

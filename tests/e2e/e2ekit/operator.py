@@ -9,7 +9,7 @@ from pathlib import Path
 
 from e2ekit.cluster import Cluster
 from e2ekit.images import Images
-from e2ekit.ports import free_ports
+from roadkit.ports import free_ports
 
 _STOP_TIMEOUT_S = 30.0
 

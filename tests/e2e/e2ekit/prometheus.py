@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import yaml
-from e2ekit.ports import free_ports
 from e2ekit.server import Server, program, serving
 from e2ekit.waiting import until
+from roadkit.ports import free_ports
 
 _PACKAGE = "prometheus"
 _CHECK_S = 60.0

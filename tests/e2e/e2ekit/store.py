@@ -12,8 +12,8 @@ import minio
 from e2ekit.client import Client
 from e2ekit.cluster import Cluster, checked
 from e2ekit.kubectl import Kubectl, Manifest
-from e2ekit.ports import free_ports
 from e2ekit.waiting import until
+from roadkit.ports import free_ports
 
 KEY, SECRET = "trellis-key", "trellis-secret"
 _TESTS = Path(__file__).resolve().parents[1]

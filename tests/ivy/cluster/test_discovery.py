@@ -136,7 +136,7 @@ async def test_a_call_to_an_engine_that_leaves_is_answered_and_then_nothing_of_i
     leaving, staying = engines
     tell(leaving)
     await until(serving(gateway, 1))
-    label = f'endpoint="127.0.0.1:{leaving.port}"'
+    label = f'engine="127.0.0.1:{leaving.port}"'
     assert label in await exposition(gateway)
     assert await embed_some(gateway, 1) == {200}
     assert await gateway.metric(f"trellis_gateway_endpoint_tokens_total{{{label}}}") == 4
@@ -207,7 +207,7 @@ async def test_a_new_pod_at_the_address_of_an_old_one_is_a_new_engine(gateway, e
     await until(serving(gateway, 1))
     assert await embed_some(gateway) == {200}
     assert len(again.calls) == 20
-    assert f'endpoint_up{{endpoint="127.0.0.1:{engine.port}"}} 1' in await exposition(gateway)
+    assert f'endpoint_up{{engine="127.0.0.1:{engine.port}"}} 1' in await exposition(gateway)
     await again.stop()
 
 

@@ -94,6 +94,12 @@ def test_a_library_that_is_not_there_is_none(monkeypatch, tmp_path):
     assert library.library.__wrapped__() is None
 
 
+def test_one_of_other_sources_is_not_used(monkeypatch):
+    assert library.library.__wrapped__() is not None
+    monkeypatch.setattr(library, "digest", lambda: "0123456789abcdef")
+    assert library.library.__wrapped__() is None
+
+
 def test_a_compiler_that_fails_is_told_with_its_words(monkeypatch, tmp_path):
     monkeypatch.setattr(recipe, "TARGET", tmp_path / "tokenizer.so")
     monkeypatch.setenv("CXX", "false")

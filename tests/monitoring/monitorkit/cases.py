@@ -64,7 +64,7 @@ def _two_asleep(other: str) -> dict[str, str]:
 
 
 def _endpoint(values: str) -> dict[str, str]:
-    return _UNDER_WAY | counted(_UP, values, 'endpoint="e"')
+    return _UNDER_WAY | counted(_UP, values, 'engine="e"')
 
 
 def _blocked(values: str, kind: str = "Accepted", status: str = "False") -> dict[str, str]:
@@ -180,10 +180,10 @@ _SERVICE = (
     Case("TrellisNoGateway", "for four minutes", counted("trellis_engine_up", "1x600"), "4m"),
     Case("TrellisNoGateway", "one runs", counted("trellis_engine_up", "1x600") | _UNDER_WAY, "30m"),
     Case("TrellisNoGateway", "there is no engine either", counted("trellis_engine_up", "0x600"), "30m"),
-    Case("TrellisEnginesEjected", "7 times in 10 minutes", counted(_EJECTED, "0+0.7x60", 'endpoint="e"'), "50m", MODEL),
-    Case("TrellisEnginesEjected", "4 times", counted(_EJECTED, "0+0.4x60", 'endpoint="e"'), "50m"),
-    Case("TrellisEnginesEjected", "it has just begun", _jump(_EJECTED, 9, 30, 'endpoint="e"'), "30m45s"),
-    Case("TrellisEnginesEjected", "it has lasted", _jump(_EJECTED, 9, 30, 'endpoint="e"'), "31m30s", MODEL),
+    Case("TrellisEnginesEjected", "7 times in 10 minutes", counted(_EJECTED, "0+0.7x60", 'engine="e"'), "50m", MODEL),
+    Case("TrellisEnginesEjected", "4 times", counted(_EJECTED, "0+0.4x60", 'engine="e"'), "50m"),
+    Case("TrellisEnginesEjected", "it has just begun", _jump(_EJECTED, 9, 30, 'engine="e"'), "30m45s"),
+    Case("TrellisEnginesEjected", "it has lasted", _jump(_EJECTED, 9, 30, 'engine="e"'), "31m30s", MODEL),
     Case("TrellisEnginesUnknown", "for 14 minutes", counted("trellis_gateway_sync_age_seconds", "840x60"), "50m", POD),
     Case("TrellisEnginesUnknown", "for 7 minutes", counted("trellis_gateway_sync_age_seconds", "420x60"), "50m"),
     Case("TrellisEnginesUnknown", "lately", counted("trellis_gateway_sync_age_seconds", "0x19 900x60"), "23m"),

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hub_server import Fault, HubServer
+from hub_fault import Fault
+from hub_server import HubServer
 from monitorkit.api_server import ApiServer, Place
 from monitorkit.targets import Target
 from roadkit.http import embed
-from roadkit.program import Program, Programs, free_ports
+from roadkit.ports import free_ports
+from roadkit.program import Program, Programs
 from roadkit.stack import Engine, Gateway, responds
 from roadkit.waiting import until
 from trellis_operator.desired import names

@@ -31,6 +31,19 @@ _PROMETHEUS = {
 }
 
 
+def recorded(namespace: str, name: str, pods: Path) -> list[dict[str, Any]]:
+    """The jobs that it makes of a model's PodMonitor, with what it fills in when a Prometheus of one shard begins.
+
+    Debian's Prometheus knows no Kubernetes: it reads a file with the pods of the namespace that it would ask for.
+    """
+    text = RECORD.read_text(encoding="utf-8").replace("$(SHARD)", "0")
+    jobs = list(yaml.safe_load(text.replace(NAMESPACE, namespace).replace(model().name, name)))
+    for job in jobs:
+        assert job.pop("kubernetes_sd_configs") == [{"role": "pod", "namespaces": {"names": [namespace]}}]
+        job["file_sd_configs"] = [{"files": [str(pods)]}]
+    return jobs
+
+
 def main() -> None:
     """Let it run on the cluster that is up, and write what it made."""
     found = json.loads(tool("go", "-C", str(_GO), "mod", "download", "-json", _MODULE))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import psutil
 import yaml
-from roadkit.program import Program, Programs, free_ports
+from roadkit.ports import free_ports
+from roadkit.program import Program, Programs
 from roadkit.stack import responds
 from roadkit.waiting import until
 

@@ -2,11 +2,9 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,12 +96,3 @@ class Programs:
     def last_words(self) -> list[tuple[str, str]]:
         """Name and last lines of each program that runs, or that ended with an error."""
         return [(each.name, each.tail()) for each in self._started if each.process.poll() != 0]
-
-
-def free_ports(count: int) -> list[int]:
-    """Distinct ports of the loopback that nobody listens on now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]

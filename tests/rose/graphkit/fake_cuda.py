@@ -1,5 +1,6 @@
 """A GPU at the border of `Cuda`, without one: its streams do nothing until somebody waits, as late as any can."""
 
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from threading import local
@@ -24,7 +25,8 @@ POLLS = 3
 class FakeCuda(Cuda):
     """Counts what it is asked. `broken` is raised by everything from then on, `next` by the next step or capture."""
 
-    def __init__(self) -> None:
+    def __init__(self, current: local | None = None) -> None:
+        """`current` has the stream of each thread: those of one process share it, which alone see others' streams."""
         self.device = torch.device("cpu")
         self.asked = Counter[str]()
         self.broken: Exception | None = None
@@ -35,8 +37,12 @@ class FakeCuda(Cuda):
         """Stream and pool of each."""
         self.stalled = False
         """Whether polling a mark never finds it passed."""
-        self._current = local()
+        self._current = current or local()
         self._pools = 0
+        self._uses: dict[int, int] = {}
+        """Of each pool that was captured into: the graphs that are left, and captures under way."""
+        self._unended: set[int] = set()
+        """Pools of captures whose end failed: torch takes no other capture into them."""
         self._pinned: dict[int, UntypedStorage] = {}
         """By address. They are kept, so that no other memory ever lies there."""
 
@@ -101,15 +107,36 @@ class FakeCuda(Cuda):
     def capture(self, stream: Any, pool: Any, work: Callable[[], None]) -> "FakeCaptured":
         self._ask("capture")
         self.captures.append((stream, pool))
+        self._begin(pool)
         try:
             self._raise_next()
-        finally:
+            # To record is to run the Python of it; nothing of what it computes counts.
+            self.current.reach(lambda: False, None)
+            work()
+        except Exception:
             if self.ends:
-                raise self.ends
-        # To record is to run the Python of it; nothing of what it computes counts.
-        self.current.reach(lambda: False, None)
-        work()
-        return FakeCaptured(self, work)
+                self._unended.add(pool)
+                raise self.ends from None
+            self._release(pool)
+            raise
+        captured = FakeCaptured(self, work)
+        weakref.finalize(captured, self._release, pool)
+        return captured
+
+    def leave(self, pool: Any) -> bool:
+        if pool in self._unended:
+            self._release(pool)
+        return pool in self._unended
+
+    def _begin(self, pool: int) -> None:
+        if pool in self._unended:
+            raise RuntimeError("beginAllocateToPool: already recording to mempool_id")
+        if self._uses.get(pool) == 0:
+            raise RuntimeError("it->second->use_count > 0 INTERNAL ASSERT FAILED")
+        self._uses[pool] = self._uses.get(pool, 0) + 1
+
+    def _release(self, pool: int) -> None:
+        self._uses[pool] -= 1
 
     @property
     def current(self) -> Stream:

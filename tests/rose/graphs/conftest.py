@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from graphkit.fake_cuda import FakeCuda, FakeGraphDevice
 from graphkit.outputs import MODELS
 from numpy.typing import NDArray
 from paritykit.folder import random_model, save
@@ -173,6 +174,24 @@ def load(monkeypatch: pytest.MonkeyPatch, where: str) -> Load:
             return Engine.load(folder, EngineOptions(device=GRAPHS_ON_CPU, threads=1, graphs=graphs, **more))
 
     return engine
+
+
+@pytest.fixture
+def folder(folders: Callable[[str], Path]) -> Path:
+    """The folder of a test that asks for no family."""
+    return folders("bert")
+
+
+@pytest.fixture
+def cuda() -> FakeCuda:
+    """A GPU that is not there."""
+    return FakeCuda()
+
+
+@pytest.fixture
+def engine(cuda: FakeCuda, folder: Path, load: Load) -> Engine:
+    """With graphs, on that GPU."""
+    return load(folder, FakeGraphDevice(cuda))
 
 
 @pytest.fixture

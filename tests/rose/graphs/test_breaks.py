@@ -1,33 +1,16 @@
 """Steps over static buffers broken on purpose: a test of this folder sees each break."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from graphkit.breaks import BREAKS
-from graphkit.fake_cuda import FakeCuda, FakeGraphDevice
+from graphkit.breaks import BREAKS as STEPS
+from graphkit.cuda_breaks import CUDA_BREAKS
 from paritykit.rewritten import is_seen, rewrite_method, runs
-from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import RoseError
 
 HERE = Path(__file__).parent
+BREAKS = STEPS | CUDA_BREAKS
 TESTS = {f"{each.seen.test} {sorted(map(str, each.seen.given.items()))}": each.seen for each in BREAKS.values()}
-
-
-@pytest.fixture
-def folder(folders: Callable[[str], Path]) -> Path:
-    return folders("bert")
-
-
-@pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
-@pytest.fixture
-def engine(cuda: FakeCuda, folder: Path, load: Any) -> Engine:
-    return load(folder, FakeGraphDevice(cuda))
 
 
 @pytest.mark.parametrize("name", TESTS)

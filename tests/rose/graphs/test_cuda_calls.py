@@ -1,8 +1,10 @@
 """The one file that calls `torch.cuda` calls it as the installed torch has it. A CPU build has its signatures too."""
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tulip_rose.rose import cuda as cuda_module
 from tulip_rose.rose.cuda import Cuda, free_bytes, used_bytes
 
 GPU = torch.device("cuda", 0)
+POOL = (0, 3)
 NAMES = ("current_device", "set_stream", "graph_pool_handle", "mem_get_info", "memory_reserved", "stream")
 """Functions that are bound as they are."""
 
@@ -94,6 +97,29 @@ def test_a_capture_is_ended_whatever_happens_in_it(calls: Calls) -> None:
     with pytest.raises(ValueError, match="in the step"):
         Cuda().capture(None, None, fails)
     assert calls.made[-1] == "CUDAGraph.capture_end"
+
+
+@pytest.mark.parametrize("left", [True, False], ids=["a pool that was left", "a pool that was not"])
+def test_a_pool_is_left_once_and_given_back_where_it_was_not_left(
+    calls: Calls, monkeypatch: pytest.MonkeyPatch, *, left: bool
+) -> None:
+    def end(device: int, mempool_id: tuple[int, int]) -> None:
+        calls.made.append(f"end {mempool_id} of {device}")
+        if left:
+            raise RuntimeError("endAllocatePool: not currently recording to mempool_id")
+
+    def release(device: int, mempool_id: tuple[int, int]) -> None:
+        calls.made.append(f"release {mempool_id} of {device}")
+
+    stubs = ast.parse((Path(torch.__file__).parent / "_C" / "__init__.pyi").read_text())
+    takes = {each.name: [own.arg for own in each.args.args] for each in stubs.body if isinstance(each, ast.FunctionDef)}
+    for name, ours in (("_cuda_endAllocateToPool", end), ("_cuda_releasePool", release)):
+        assert takes[name] == list(inspect.signature(ours).parameters)
+        monkeypatch.setattr(torch._C, name, ours)
+    cuda = Cuda()
+    calls.made.clear()
+    assert cuda.leave(POOL) is not left
+    assert calls.made == [f"end {POOL} of 0"] + ([] if left else [f"release {POOL} of 0"])
 
 
 def test_every_name_of_torch_cuda_is_there() -> None:

@@ -1,16 +1,13 @@
 """The devices of CUDA over a GPU that is not there: what they ask of it, in which order, and what its errors become."""
 
 import sys
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
+from graphkit.errors import NO_ROOM, STICKY
 from graphkit.fake_cuda import HERE, FakeCuda, FakeEagerDevice, FakeGraphDevice
 from tulip_rose.rose import cuda_device
 from tulip_rose.rose.backends.chosen import ChosenAttention
@@ -26,29 +23,10 @@ from tulip_rose.sequence import OutputForm, Sequence, VectorType
 
 FORM = OutputForm(32)
 ERROR = 2e-5
-STICKY = torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
-NO_ROOM = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-UNSUPPORTED = torch.AcceleratorError("CUDA error: operation not permitted when stream is capturing")
-INVALIDATED = torch.AcceleratorError("CUDA error: operation failed due to a previous error during capture")
 
 
 def batch_of(ids: list[Any]) -> Batch:
     return Batch.pack([Sequence.whole(own, FORM) for own in ids])
-
-
-@pytest.fixture
-def folder(folders: Callable[[str], Path]) -> Path:
-    return folders("bert")
-
-
-@pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
-@pytest.fixture
-def engine(cuda: FakeCuda, folder: Path, load: Any) -> Engine:
-    return load(folder, FakeGraphDevice(cuda))
 
 
 @pytest.mark.parametrize("inside", [True, False], ids=["heads within graphs", "heads behind them"])
@@ -77,93 +55,7 @@ def test_after_warm_up_a_step_takes_no_memory_and_waits_for_nothing_but_its_even
     cuda.asked.clear()
     for _ in range(20):
         engine.step(Batch.pack([Sequence.whole(ids, form) for ids in texts_of([6, 3])])).wait()
-    assert cuda.asked == {"copy": 40, "replay": 20, "mark": 20, "synchronize": 20}
-
-
-def test_graphs_are_captured_beside_the_steps_and_share_a_pool(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    for _ in range(2):
-        for lengths in ([5], [20], [40, 3]):
-            embed(engine, texts_of(lengths))
-    streams, pools = zip(*cuda.captures, strict=True)
-    assert len(streams) == 3
-    assert {*pools} == {1}
-    assert len({*streams}) == 1
-    assert streams[0] is not cuda.current
-
-
-def test_each_thread_that_launches_does_so_on_the_stream_of_the_device(
-    cuda: FakeCuda, engine: Engine, plain: Any, folder: Path, texts_of: Any, embed: Any
-) -> None:
-    ids, found = texts_of([9]), list[Any]()
-    # One after the other: a thread may get the number of one that has ended.
-    for _ in range(5):
-        thread = Thread(target=lambda: found.append(embed(engine, ids)))
-        thread.start()
-        thread.join(30)
-    assert len(found) == 5
-    for rows in found:
-        np.testing.assert_allclose(rows, embed(plain(folder), ids), atol=ERROR)
-
-
-def test_a_thread_that_captures_first_does_the_step_before_so_that_libraries_have_their_handles(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    embed(engine, texts_of([20, 9]))
-    before, found = dict(cuda.asked), list[Any]()
-    thread = Thread(target=lambda: found.extend(embed(engine, texts_of([20, 9])) for _ in range(2)))
-    thread.start()
-    thread.join(30)
-    asked = {what: cuda.asked[what] - before.get(what, 0) for what in ("use", "run", "capture", "replay")}
-    assert asked == {"use": 1, "run": 1, "capture": 1, "replay": 2}
-
-
-def test_graphs_that_are_warmed_up_are_those_that_are_replayed_also_where_heads_run_behind(
-    folder: Path, load: Any, texts_of: Any, embed: Any
-) -> None:
-    for inside in (True, False):
-        device = FakeGraphDevice(FakeCuda(), heads_in_graphs=inside)
-        engine = load(folder, device, graphs=GraphOptions(multiple=16, slots=(2, 8), prewarm=((32, 8),)))
-        engine.prewarm()
-        before = engine.graphs
-        embed(engine, texts_of([20, 9]))
-        padded = {"pad_tokens": before.pad_tokens + 3, "pad_sequences": before.pad_sequences + 6}
-        assert engine.graphs == replace(before, replayed=before.replayed + 1, **padded)
-
-
-def test_a_capture_that_cannot_be_leaves_its_sizes_eager_and_says_what_came_first(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    embed(engine, texts_of([20, 9]))
-    cuda.next, cuda.ends = UNSUPPORTED, INVALIDATED
-    for _ in range(3):
-        assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
-    assert (engine.graphs.capture_failed, engine.graphs.captured) == (1, 0)
-    assert "operation not permitted when stream is capturing" in caplog.text
-
-
-def test_a_capture_without_memory_leaves_its_sizes_eager(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    embed(engine, texts_of([20, 9]))
-    cuda.next = NO_ROOM
-    assert np.isfinite(embed(engine, texts_of([20, 9]))).all()
-    assert (engine.graphs.capture_failed, engine.graphs.out_of_memory) == (1, 0)
-
-
-def test_a_device_that_fails_in_a_capture_ends_the_engine(
-    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
-) -> None:
-    embed(engine, texts_of([20, 9]))
-
-    def breaks(*_: Any) -> Any:
-        cuda.broken = STICKY
-        raise INVALIDATED
-
-    cuda.capture = breaks  # type: ignore[method-assign]
-    with pytest.raises(EngineDeadError, match="illegal memory access"):
-        embed(engine, texts_of([20, 9]))
+    assert cuda.asked == {"use": 20, "copy": 40, "replay": 20, "mark": 20, "synchronize": 20}
 
 
 def test_the_slot_of_a_step_that_failed_half_way_is_kept_until_its_copies_are_made(
@@ -179,6 +71,26 @@ def test_the_slot_of_a_step_that_failed_half_way_is_kept_until_its_copies_are_ma
     assert not ring.idle
     ids = texts_of([7])
     np.testing.assert_allclose(embed(engine, ids), embed(plain(folder), ids), atol=ERROR)
+    assert ring.idle
+
+
+def test_the_slot_of_a_step_whose_planning_raised_is_kept_until_what_it_began_is_done(
+    cuda: FakeCuda, engine: Engine, texts_of: Any, embed: Any
+) -> None:
+    class Plans:
+        def plan_ahead(self, starts: Any) -> None:
+            raise ValueError("after a copy of what lies in the slot")
+
+    framed = engine.framed
+    ring = framed._ring
+    slot = ring.take()
+    framed._ahead = Plans()
+    with pytest.raises(StepError, match="after a copy"):
+        framed.launch(batch_of(texts_of([9])))
+    framed._ahead = None
+    assert ring.take() is not slot
+    assert not ring.idle
+    assert np.isfinite(embed(engine, texts_of([7]))).all()
     assert ring.idle
 
 
@@ -279,6 +191,7 @@ def test_kernels_of_our_own_are_taken_where_they_can_be_compiled_and_their_heads
     monkeypatch.setitem(sys.modules, "tulip_rose.rose.kernels.kit", made)
     device = CudaGraphDevice(cuda)
     kit = device.kit("bfloat16", "auto")
+    assert cuda.current is device._stream, "weights are made on another stream than that of the steps"
     assert isinstance(kit.attention, ChosenAttention)
     assert isinstance(kit, TorchKit) is (lacking is not None)
     assert device.heads_in_graphs is (lacking is None)

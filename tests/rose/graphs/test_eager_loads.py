@@ -15,11 +15,6 @@ ELSEWHERE = torch.device("meta")
 """Where nothing of a batch lies, so that all that it is asked for is loaded."""
 
 
-@pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
 @pytest.mark.parametrize(
     "given",
     [torch.arange(7), torch.arange(6, dtype=torch.int32).view(3, 2), torch.tensor([1, 2], dtype=torch.uint8)],

@@ -1,6 +1,5 @@
 """The step that is tried when an engine is loaded: what raises there stops the start, in a line that names it."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,6 @@ from tulip_rose.rose.options import GraphOptions
 
 REFUSED = RuntimeError("at 3:7:\n  tl.load(starts)\n       ^")
 SAID = r"with attention torch a step fails: step not launched: RuntimeError: at 3:7: tl\.load\(starts\) \^$"
-
-
-@pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
-@pytest.fixture
-def folder(folders: Callable[[str], Path]) -> Path:
-    return folders("bert")
 
 
 @pytest.mark.parametrize("graphs", [True, False], ids=["with graphs", "without"])

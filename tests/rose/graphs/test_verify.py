@@ -1,6 +1,5 @@
 """What is asked of captured graphs before an engine is ready, and what comes of one that makes other vectors."""
 
-from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -57,11 +56,6 @@ class Failing(CpuGraphDevice):
         if self.captures == 2:
             raise CaptureError("an operation that waits")
         return super().capture(step)
-
-
-@pytest.fixture
-def folder(folders: Callable[[str], Path]) -> Path:
-    return folders("bert")
 
 
 @pytest.mark.parametrize("sizes", [(16, 2), (48, 8), (512, 32), (256, 2), (512, 8)])

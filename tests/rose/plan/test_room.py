@@ -69,7 +69,8 @@ def test_what_was_planned_is_told_as_metrics(tiny: Path) -> None:
     }
     assert planned == engine.memory.planned
     values = sum(values.numel() for values in load_file(tiny / "model.safetensors").values())
-    assert (planned["weights"], planned["graphs"]) == (4 * values, 4 * GRAPH_BYTES)
+    assert planned["weights"] == 4 * values
+    assert planned["graphs"] == 4 * GRAPH_BYTES + planned["activations"] > 4 * GRAPH_BYTES
     assert metrics.registry.get_sample_value("trellis_engine_memory_used_bytes") == 0
     engine.close()
 

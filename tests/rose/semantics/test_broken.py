@@ -238,6 +238,7 @@ def test_a_value_that_only_bfloat16_does_not_hold_is_refused_in_bfloat16_alone(w
     refused(whole, WEIGHTS, f"tensor {KEYS} holds a value that is not finite in bfloat16", dtype="bfloat16")
 
 
+@pytest.mark.processes
 def test_the_program_ends_with_that_line_and_no_traceback(whole: Path) -> None:
     tensor(KEYS, lambda _: None)(whole)
     flags = ["--model", str(whole), "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--device", "cpu"]

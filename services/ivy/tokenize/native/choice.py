@@ -20,7 +20,7 @@ class Fallback(StrEnum):
     """Why the library tokenizes."""
 
     NOT_BUILT = "not_built"
-    """There was no compiler when the package was installed."""
+    """There was no compiler when the package was installed, or the sources are others since."""
     UNSUPPORTED = "unsupported"
     """The tokenizer of the model is of another kind."""
     MISMATCH = "mismatch"
@@ -45,7 +45,9 @@ def choose(inner: tokenizers.Tokenizer) -> Choice:
     inner.no_padding()
     compiled = library()
     if compiled is None:
-        return _refused(Fallback.NOT_BUILT, "there was no C++ compiler when the package was installed")
+        return _refused(
+            Fallback.NOT_BUILT, "not built, or not from these sources: install the package again, with a C++ compiler"
+        )
     try:
         encoder = built(compiled, inner)
     except Unsupported as error:

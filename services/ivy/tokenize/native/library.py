@@ -8,7 +8,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_lon
 from functools import cache
 from typing import Any
 
-from ivy.tokenize.native.recipe import TARGET
+from ivy.tokenize.native.recipe import TARGET, digest, sources
 
 UNSURE, MISSING = -1, -2
 """Answers of `ivy_encode` that are no number of ids."""
@@ -67,5 +67,15 @@ class Library:
 
 @cache
 def library() -> Library | None:
-    """The tokenizer; None where it was not built."""
-    return Library(str(TARGET)) if TARGET.exists() else None
+    """The tokenizer; None where it was not built, or from other sources than those beside it."""
+    if not TARGET.exists() or (sources() and _made_of(str(TARGET)) != digest()):
+        return None
+    return Library(str(TARGET))
+
+
+def _made_of(path: str) -> str | None:
+    told = getattr(ctypes.CDLL(path), "ivy_sources", None)
+    if told is None:
+        return None
+    told.restype = c_char_p
+    return str(told().decode())

@@ -4,6 +4,10 @@ A graph keeps the addresses that it was captured with. Its inputs and outputs ar
 in between lies in the pool, which all graphs write over: no two of them run at once, since one stream replays them all.
 """
 
+import weakref
+from threading import local
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -20,7 +24,11 @@ class CudaGraphDevice(CudaDevice):
 
     def __init__(self, cuda: Cuda) -> None:
         super().__init__(cuda)
-        self._beside, self._pool = cuda.stream(), cuda.pool()
+        self._beside = cuda.stream()
+        self._pool: Any = None
+        self._sharing = weakref.WeakSet[CudaGraph]()
+        """The graphs in the pool; where there is none, the next one has a new pool."""
+        self._thread = local()
 
     def kit(self, dtype: str, attention: str) -> Kit:
         """See `Device`. Torch's heads read spans on the host, so that they run behind graphs; ours read tensors."""
@@ -54,24 +62,32 @@ class CudaGraphDevice(CudaDevice):
     def run(self, step: Step) -> None:
         """See `GraphDevice`."""
         self.prepare(step)
-        self._entered.ran = True
+        self._thread.ran = True
 
     def capture(self, step: Step) -> Graph:
         """See `GraphDevice`."""
         self.enter()
-        if not getattr(self._entered, "ran", False):
+        if not getattr(self._thread, "ran", False):
             # Libraries have a handle for each thread, and none can be made while a stream is captured.
             self.run(step)
+        if not self._sharing:
+            # Torch takes no capture into a pool that has no graph any more.
+            self._pool = self._cuda.pool()
         try:
             with torch.inference_mode():
                 captured = self._cuda.capture(self._beside, self._pool, step)
         except Exception as error:
             if self.gone() is not None:
                 raise
+            if self._cuda.leave(self._pool):
+                # Nobody can capture into it any more: the next graph has another one.
+                self._sharing = weakref.WeakSet()
             # Where ending the capture fails too, it says less than what went wrong before.
             cause = error.__context__ or error
             raise CaptureError(f"{type(cause).__name__}: {cause}") from error
-        return CudaGraph(self, captured)
+        graph = CudaGraph(self, captured)
+        self._sharing.add(graph)
+        return graph
 
 
 class CudaGraph:

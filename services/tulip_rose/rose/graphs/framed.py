@@ -86,7 +86,7 @@ class Framed:
         self._graphs: dict[Key, tuple[Frame, Graph]] = {}
         self._leaving: deque[tuple[int, Graph]] = deque()
         self._begun = False
-        """Whether the step that is put on the stream has anything there."""
+        """Whether the step that is put on the stream may have anything there: planning may copy, and raise then."""
         self._turn = 0
 
     @property
@@ -237,9 +237,9 @@ class Framed:
         frame = self._arena.frame(key) if held is None else held[0]
         tray = slot.tray(key, frame, keep=held is not None)
         tray.write(batch)
+        self._begun = True
         if self._ahead is not None:
             self._device.prepare(partial(self._ahead.plan_ahead, tray.starts))
-        self._begun = True
         self._device.copy(frame.given, tray.given)
         self._do(key, frame, run)
         rows = tray.rows

@@ -15,7 +15,8 @@ from tulip_rose.rose.plan.heads import FLOAT32, Needy, StepSize, together
 
 MIB = 1024 * 1024
 GRAPH_BYTES = 16 * MIB
-"""Of one captured model: nodes, their arguments and what the driver keeps of them. Activations are shared by all."""
+"""Of one captured model: nodes, their arguments and what the driver keeps of them. Activations are shared by all: they
+lie in a pool beside what steps without a graph have taken, which torch gives to no pool while it captures."""
 RESERVE_BYTES = 1024 * MIB
 """Context of the driver, workspaces of matrix products, and what the allocator cannot hand out again."""
 STEPS = 3
@@ -153,11 +154,12 @@ def plan_memory(needs: Needs) -> MemoryPlan:
     step = StepSize(rows, slots, needs.shape.hidden, needs.value_bytes)
     heads = together(head.needs(step) for head in needs.heads)
     states = rows * needs.shape.hidden * needs.value_bytes
+    activations = rows * needs.shape.row_bytes(needs.value_bytes)
     sizes = (
         needs.weights_bytes + heads.held,
-        rows * needs.shape.row_bytes(needs.value_bytes),
+        activations,
         ids + out + states,
-        needs.graphs * GRAPH_BYTES,
+        needs.graphs * GRAPH_BYTES + activations,
         needs.attention.device,
         heads.device,
         RESERVE_BYTES,

@@ -20,7 +20,9 @@ _OLD_PAUSE_S = 0.5
 _TIMEOUT = aiohttp.ClientTimeout(total=60)
 
 
-async def ask(session: aiohttp.ClientSession, caller: dict) -> None:
+async def ask(session: aiohttp.ClientSession, caller: dict, number: int) -> None:
+    # Together they could be one batch of an engine that then takes no other, and nothing would wait in its queue.
+    await asyncio.sleep(caller["pause_s"] * number / caller["at_once"])
     while True:
         # Queues are full and engines die: a call that is not answered is what these callers are there for.
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
@@ -42,7 +44,7 @@ async def main(order: dict) -> None:
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT) as session:
         await asyncio.gather(
-            *(ask(session, caller) for caller in order["http"] for _ in range(caller["at_once"])),
+            *(ask(session, caller, number) for caller in order["http"] for number in range(caller["at_once"])),
             *(ask_for_another(address) for address in order["of_old"]),
         )
 

@@ -9,7 +9,7 @@ import time
 import urllib.request
 from collections import Counter
 
-_FAMILY = 'trellis_gateway_endpoint_tokens_total{endpoint="'
+_FAMILY = 'trellis_gateway_endpoint_tokens_total{engine="'
 _EVERY_S = 0.5
 
 
