@@ -16,7 +16,6 @@ from e2ekit.waiting import until
 from roadkit.ports import free_ports
 
 KEY, SECRET = "trellis-key", "trellis-secret"
-_TESTS = Path(__file__).resolve().parents[1]
 _FILL_S = 60
 
 
@@ -46,7 +45,8 @@ class Store:
 
     def fill(self, bucket: str, folder: Path) -> None:
         """Put the files of a folder into a bucket, over those that are there."""
-        command = ["env", f"PYTHONPATH={_TESTS}", sys.executable, "-m", "e2ekit.store", self.url, bucket, str(folder)]
+        paths = os.pathsep.join(sys.path)
+        command = ["env", f"PYTHONPATH={paths}", sys.executable, "-m", "e2ekit.store", self.url, bucket, str(folder)]
         checked([*self._cluster.enter, *command], _FILL_S)
 
     def close(self) -> None:
