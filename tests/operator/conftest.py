@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 import yaml
-from aiohttp import web
-from kubernetes.aio.client import ApiClient, Configuration
 from localkit.running import Running, running
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.capacity import Capacity
@@ -25,6 +23,7 @@ from trellis_operator.plan.observed import Observed
 from trellis_operator.spec import EmbeddingModel
 from trellis_operator.status.view import View, view
 from trellis_operator.validate import validate
+from visitkit.client import client_of
 from visitkit.server import KEY, Server, Unseen
 
 ROOT = Path(__file__).parents[2]
@@ -136,27 +135,20 @@ def server(minimal: dict[str, Any]) -> Server:
 @pytest.fixture
 async def visitor(server: Server, unseen: Unseen, setting: ClusterSetting) -> AsyncIterator[Visitor]:
     """Visits the model on that server."""
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
-    metrics, store, models = Metrics(), Store(), Models()
-    api = Api(client, Fence.always_open(), metrics)
-    models.put(copy.deepcopy(server.model))
-    yield Visitor(
-        api=api,
-        store=store,
-        models=models,
-        setting={KEY[0]: setting}.__getitem__,
-        unseen=lambda: unseen.kinds,
-        capacity=Capacity(api),
-        executor=Executor(api, store, metrics),
-        events=Events(api, "test"),
-    )
-    await client.close()
-    await runner.cleanup()
+    async with client_of(server.answer) as client:
+        metrics, store, models = Metrics(), Store(), Models()
+        api = Api(client, Fence.always_open(), metrics)
+        models.put(copy.deepcopy(server.model))
+        yield Visitor(
+            api=api,
+            store=store,
+            models=models,
+            setting={KEY[0]: setting}.__getitem__,
+            unseen=lambda: unseen.kinds,
+            capacity=Capacity(api),
+            executor=Executor(api, store, metrics),
+            events=Events(api, "test"),
+        )
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client import ApiClient
 from trellis_operator.cluster.api import Api
 from trellis_operator.cluster.errors import AwayError, RefusedError
 from trellis_operator.cluster.fence import Fence, FencedError, now_s
 from trellis_operator.cluster.metrics import Metrics
+from visitkit.client import client_of
 
 PATH = "/api/v1/namespaces/search/services/m"
 WRITES: dict[str, tuple[str, Callable[[Api], Awaitable[Any]]]] = {
@@ -46,15 +47,8 @@ def server() -> Server:
 @pytest.fixture
 async def client(server: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ApiClient]:
     monkeypatch.setattr("trellis_operator.cluster.api._FIRST_PAUSE_S", 0.001)
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    client = ApiClient(Configuration(host=f"http://127.0.0.1:{runner.addresses[0][1]}"))
-    yield client
-    await client.close()
-    await runner.cleanup()
+    async with client_of(server.answer) as client:
+        yield client
 
 
 @pytest.mark.parametrize("write", WRITES)
