@@ -7,6 +7,7 @@ file but the last.
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
 from e2ekit.client import TOLERANCE, Client, numbers
@@ -23,7 +24,8 @@ from e2ekit.waiting import until
 pytestmark = pytest.mark.cluster
 
 PREWARM = [{"tokens": 64, "sequences": 2}, {"tokens": 128, "sequences": 8}, {"tokens": 2048, "sequences": 8}]
-"""The last one takes longer than the looks of a test and of a probe."""
+"""The last one takes longer than any probe waits."""
+QUICK = [*PREWARM[:2], {"tokens": 1024, "sequences": 8}]
 NOT_CAPTURED = {"tokens": 192, "sequences": 2}
 """The device of these engines cannot, and has no room for a step of 256 tokens."""
 TEXTS = [f"{'word ' * 48}{each}" for each in ("one", "two", "three", "four", "five")]
@@ -91,6 +93,13 @@ def restarts(kubectl: Kubectl) -> list[int]:
     ]
 
 
+def warm_up_s(pod: Manifest) -> float:
+    """Seconds from the start of its program until it was ready."""
+    began = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+    ready = next(each["lastTransitionTime"] for each in pod["status"]["conditions"] if each["type"] == "Ready")
+    return (datetime.fromisoformat(ready) - datetime.fromisoformat(began)).total_seconds()
+
+
 def warmed(kubectl: Kubectl) -> str:
     """What `kubectl get` shows in that column."""
     header, row = kubectl.run("get", "em", "m").splitlines()
@@ -117,6 +126,10 @@ def test_graphs_that_a_manifest_names_are_captured_before_its_engine_is_ready_an
     assert WARM in kubectl.run("logs", engine), "it was ready before it was warm"
     wait_settled(kubectl, "m")
     assert restarts(kubectl) == [0, 0]
+    if kubectl.cluster.own:
+        pod = kubectl.get("pod", engine)
+        probe = pod["spec"]["containers"][0]["livenessProbe"]
+        assert warm_up_s(pod) > probe["periodSeconds"] * probe["failureThreshold"], "no probe was put to the test"
     assert wait_for(kubectl, "m", "GraphsWarmed", "True", "Warmed") == "each engine has captured 3 of 3 keys"
     assert warmed(kubectl) == "3"
     assert len(vectors(kubectl, client, "hello")) == 1
@@ -129,7 +142,7 @@ def test_a_size_that_cannot_be_captured_and_one_without_room_are_told_of_and_ser
         pytest.skip("engines get a device that fails only on a cluster of our own")
     alone = [vectors(kubectl, client, text)[0] for text in TEXTS]
     [before] = pods(kubectl, "engine")
-    kubectl.patch("embeddingmodel", "m", {"spec": {"engine": graphs([*PREWARM, NOT_CAPTURED])}})
+    kubectl.patch("embeddingmodel", "m", {"spec": {"engine": graphs([*QUICK, NOT_CAPTURED])}})
     message = wait_for(kubectl, "m", "GraphsWarmed", "False", "CaptureFailed", 240)
     assert "could not capture 192x2: operation not permitted when stream is capturing" in message
     assert "What to do: take them out of engine.cudaGraphs.prewarm" in message

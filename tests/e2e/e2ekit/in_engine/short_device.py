@@ -1,13 +1,16 @@
-"""A device that cannot capture one size and has no room for another, in an engine of a pod: as a GPU would fail."""
+"""A device that is slow with one size, cannot capture another and has no room for a third, in an engine of a pod."""
 
+import time
 from functools import partial
 
 import torch
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
 from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
 
-NOT_CAPTURED, NO_ROOM = 192, 256
+SLOW, NOT_CAPTURED, NO_ROOM = 2048, 192, 256
 """Tokens of those sizes, pads counted."""
+SLOW_S = 35.0
+"""Longer than a liveness probe lets an engine be without an answer."""
 
 
 class ShortDevice(CpuGraphDevice):
@@ -17,6 +20,8 @@ class ShortDevice(CpuGraphDevice):
         """See `GraphDevice`."""
         if _tokens(step) == NOT_CAPTURED:
             raise CaptureError("operation not permitted when stream is capturing")
+        if _tokens(step) == SLOW:
+            time.sleep(SLOW_S)
         return super().capture(step)
 
     def run(self, step: Step) -> None:
