@@ -1,12 +1,9 @@
 """`Sequence`: one text on its way through Tulip and ROSE. Knows neither torch nor the network."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
-from itertools import count, repeat
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +86,7 @@ class StepTimes:
 
 
 class Output(NamedTuple):
-    """The rows of one want. A tuple, as is the next: both are made for every text, and cost a third of a dataclass."""
+    """The rows of one want. A tuple: one is made for every text, and costs a third of a dataclass."""
 
     rows: bytes
     """One row a span, packed (see `trellis_wire.v1.packing`); zeros where a row failed."""
@@ -104,32 +101,12 @@ class Rows(Protocol):
         """Of one of its sequences, one a want."""
 
 
-class Embedded(NamedTuple):
-    """What one sequence became, and what it took."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedded:
+    """What the sequences of one batch became: all share it, since one for each would cost more than all else of them."""
 
-    rows: tuple[Output, ...] | Rows
-    """Its own, or those of its whole batch."""
-    queue_s: float
-    """Seconds from arrival until it was taken off the queue."""
+    rows: Rows
     step: StepTimes
-    """Of the batch that it was in."""
-    place: int = 0
-    """Of it in its batch."""
-
-    @property
-    def outputs(self) -> tuple[Output, ...]:
-        """One a want. They are cut out of the batch at each call: who answers asks once, the engine's thread never."""
-        return self.rows if isinstance(self.rows, tuple) else self.rows.outputs_of(self.place)
-
-
-# All of a batch are made in one call, without a line of Python for one: a third of the time.
-_embedded: Any = partial(tuple.__new__, Embedded)
-
-
-def embedded(rows: Rows, queued_s: Iterable[float], step: StepTimes) -> Iterable[Embedded]:
-    """What the sequences of one batch became, in its order."""
-    made: Iterable[Embedded] = map(_embedded, zip(repeat(rows), queued_s, repeat(step), count()))
-    return made
 
 
 @dataclass(slots=True, eq=False)
@@ -149,8 +126,10 @@ class Sequence:
     """How much later than its arrival it counts to have come, in levels (see `tulip.lines`); 0 is the first."""
     trace: object | None = None
     """Of its call, where that is traced: for whoever put it there."""
-    outcome: "Embedded | Exception | None" = field(default=None)
+    outcome: Embedded | Exception | None = None
     """Set once, by whoever settles the sequence."""
+    place: int = 0
+    """In the batch that it was embedded with."""
     form: OutputForm | None = field(init=False)
     """Where it wants one row, as nearly all do: the form of that; else None. A batch looks at a want a second time
     only where this is not told: what is not looked at need not be in a cache."""
@@ -177,3 +156,16 @@ class Sequence:
     def tokens(self) -> int:
         """Number of tokens: the sequence's weight."""
         return int(self.token_ids.size)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """One a want, of a sequence that is embedded.
+
+        They are cut out of the batch at each call: who answers asks once, the engine's thread never.
+        """
+        return cast(Embedded, self.outcome).rows.outputs_of(self.place)
+
+    @property
+    def queue_s(self) -> float:
+        """Seconds from arrival until it was taken off the queue, of a sequence that is embedded."""
+        return cast(Embedded, self.outcome).step.taken - self.arrival

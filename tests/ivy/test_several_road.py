@@ -20,7 +20,7 @@ from transformers import BertConfig, BertForMaskedLM, BertModel, XLMRobertaConfi
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.options import EngineOptions
-from tulip_rose.sequence import Embedded, Output, StepTimes
+from tulip_rose.sequence import Embedded, StepTimes
 from tulip_rose.tulip.config import Budgets
 from tulip_rose.tulip.info import Room, info_of
 from tulip_rose.tulip.wire import response_of, sequences_of
@@ -51,11 +51,7 @@ async def road(FakeEngine, serve):
             sequences = sequences_of(request, self.rose.card, now, now + 60)
             rows = self.rose.step(Batch.pack(sequences)).wait(60)
             for index, sequence in enumerate(sequences):
-                outputs = [
-                    Output(rows.of(index, want).tobytes(), rows.failed(index, want))
-                    for want in range(len(sequence.wants))
-                ]
-                sequence.outcome = Embedded(tuple(outputs), 0.0, StepTimes(0.0, 0.0, 0.0, 0.0, 0.0))
+                sequence.place, sequence.outcome = index, Embedded(rows, StepTimes(now, now, now, now, now))
             return response_of(sequences, self.rose.card, 0)
 
         async def Info(self, request, context):

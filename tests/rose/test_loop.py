@@ -138,8 +138,8 @@ def test_rows_reach_the_sequences_they_belong_to(source: FakeSource) -> None:
     for sequence in batch:
         assert isinstance(sequence.outcome, Embedded)
         expected = np.full(2, sequence.token_ids[0], dtype=np.float32)
-        assert sequence.outcome.outputs[0].rows == expected.tobytes()
-        assert sequence.outcome.outputs[0].failed_rows == ()
+        assert sequence.outputs[0].rows == expected.tobytes()
+        assert sequence.outputs[0].failed_rows == ()
 
 
 @pytest.mark.parametrize("where", ["launch", "result"])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
+from tulip_rose.rose.lazy import Rows
 from tulip_rose.sequence import Embedded, OutputForm, Sequence, StepTimes
 from tulip_rose.tulip.capacity import Capacity
 from tulip_rose.tulip.metrics import Metrics
@@ -48,7 +49,7 @@ def test_a_batch_that_came_back_is_measured_and_one_that_failed_is_not() -> None
     queue.submit(batch)
     queue.take(False)
     for sequence in batch:
-        sequence.outcome = Embedded((), 0.0, StepTimes(0.0, 0.0, 0.0, 0.5, 0.5))
+        sequence.outcome = Embedded(Rows((), ()), StepTimes(0.0, 0.0, 0.0, 0.5, 0.5))
     queue.settled(batch)
     assert "trellis_engine_capacity_tokens_per_second 120.0" in generate_latest(metrics.registry).decode()
     lost = [Sequence.whole(np.zeros(30, dtype=np.int32), OutputForm(4))]

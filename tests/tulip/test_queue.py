@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tulip_rose.rose.lazy import Rows
 from tulip_rose.sequence import Embedded, OutputForm, Sequence, StepTimes
 from tulip_rose.tulip.errors import Cancelled, DeadlinePassed, NotServing
 from tulip_rose.tulip.metrics import Metrics
@@ -117,5 +118,5 @@ def _submit_all(queue: Queue) -> Callable[[Run[Run[Sequence]]], None]:
 def _serve_until_closed(queue: Queue) -> None:
     while (batch := queue.take(True)) is not None:
         for each in batch:
-            each.outcome = Embedded((), 0.0, StepTimes(0.0, 0.0, 0.0, 0.0, 0.0))
+            each.outcome = Embedded(Rows((), ()), StepTimes(0.0, 0.0, 0.0, 0.0, 0.0))
         queue.settled(batch)

@@ -18,6 +18,20 @@ from tulip_rose.tulip.wire import response_of, sequences_of
 CARD = ModelCard("ToyModel", "float32", "cpu", "none", 4, (2,), 8, 1000, "mean", True, "digest-1")
 MANY = replace(CARD, outputs=(OutputKind.DENSE, OutputKind.TOKENS), token_dimensions=3)
 NO_TIMES = StepTimes(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+class Alone(tuple[Output, ...]):
+    """The rows of a batch of one sequence."""
+
+    def outputs_of(self, sequence: int) -> tuple[Output, ...]:
+        assert sequence == 0
+        return self
+
+
+def embedded(*outputs: Output, step: StepTimes = NO_TIMES) -> Embedded:
+    return Embedded(Alone(outputs), step)
+
+
 texts = st.lists(st.lists(st.integers(0, 999), min_size=1, max_size=8), min_size=1, max_size=20)
 
 
@@ -44,7 +58,7 @@ def test_rows_come_back_in_the_order_asked_and_failed_rows_are_named(ids: list[l
         own_failed = data.draw(st.sets(st.integers(0, len(each.wants[0].spans) - 1)))
         failed += [number + row for row in sorted(own_failed)]
         rows[:, 0] = range(number, number + len(each.wants[0].spans))
-        each.outcome = Embedded((Output(rows.tobytes(), tuple(sorted(own_failed))),), 0.001, NO_TIMES)
+        each.outcome = embedded(Output(rows.tobytes(), tuple(sorted(own_failed))))
         number += len(each.wants[0].spans)
     response = response_of(sequences, CARD, 5)
     rows = unpack_rows(response.rows, number, response.vector_type, response.dimensions)
@@ -71,10 +85,11 @@ def test_a_type_that_the_model_does_not_have_is_refused_before_it_reaches_a_batc
 
 
 def test_timings_are_those_of_the_slowest_sequence() -> None:
-    sequences = sequences_of(request_of([[1], [2]]), CARD, 0.0, 1.0)
+    sequences = sequences_of(request_of([[1], [2]]), CARD, 0.998, 2.0)
+    sequences[1].arrival = 1.997
     first, second = StepTimes(1.0, 1.007, 1.007, 1.008, 1.010), StepTimes(2.0, 2.001, 2.004, 2.008, 2.009)
-    sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.003, first)
-    sequences[1].outcome = Embedded((Output(bytes(16), ()),), 0.001, second)
+    sequences[0].outcome = embedded(Output(bytes(16), ()), step=first)
+    sequences[1].outcome = embedded(Output(bytes(16), ()), step=second)
     response = response_of(sequences, CARD, 0)
     stages = (response.queue_ms, response.launch_ms, response.forward_ms, response.settle_ms)
     assert stages == pytest.approx((3.0, 7.0, 4.0, 2.0))
@@ -134,8 +149,8 @@ def test_several_outputs_of_one_pass_are_wants_of_each_sequence_and_come_back_in
         (Want(((0, 2),), OutputForm(4)), Want(((0, 1), (1, 2)), tokens)),
         (Want(((0, 1),), OutputForm(4)), Want(((0, 1),), tokens)),
     ]
-    sequences[0].outcome = Embedded((Output(b"a" * 16, ()), Output(b"b" * 6, (1,))), 0.0, NO_TIMES)
-    sequences[1].outcome = Embedded((Output(b"c" * 16, (0,)), Output(b"d" * 3, (0,))), 0.0, NO_TIMES)
+    sequences[0].outcome = embedded(Output(b"a" * 16, ()), Output(b"b" * 6, (1,)))
+    sequences[1].outcome = embedded(Output(b"c" * 16, (0,)), Output(b"d" * 3, (0,)))
     response = response_of(sequences, MANY, 0)
     assert (response.rows, list(response.failed_rows)) == (b"a" * 16 + b"c" * 16, [1])
     [more] = response.also
@@ -151,7 +166,7 @@ def test_another_models_digest_is_refused_before_anything_else() -> None:
 @pytest.mark.parametrize("digest", ["", "digest-1", "digest-1+c0"])
 def test_a_call_may_name_the_contents_with_the_digest_and_is_answered_in_its_words(digest: str) -> None:
     sequences = sequences_of(request_of([[1]], model_digest=digest), CARD, 0.0, 1.0, "c0")
-    sequences[0].outcome = Embedded((Output(bytes(16), ()),), 0.001, NO_TIMES)
+    sequences[0].outcome = embedded(Output(bytes(16), ()))
     assert response_of(sequences, CARD, 0, digest).model_digest == (digest or "digest-1")
 
 

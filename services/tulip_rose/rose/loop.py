@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import EngineDeadError, StepError, TooLargeError
 from tulip_rose.rose.lazy import LazyTensor, Rows
-from tulip_rose.sequence import Sequence, StepTimes, embedded
+from tulip_rose.sequence import Embedded, Sequence, StepTimes
 
 _IN_FLIGHT = 2
 
@@ -139,9 +139,9 @@ class EngineLoop:
         came = flight.result.came
         began = min(came, max(flight.packed, self._settled_at))
         step = StepTimes(flight.taken, flight.packed, began, came, time.monotonic())
-        queued = [flight.taken - sequence.arrival for sequence in flight.sequences]
-        for sequence, outcome in zip(flight.sequences, embedded(rows, queued, step), strict=True):
-            sequence.outcome = outcome
+        outcome = Embedded(rows, step)
+        for place, sequence in enumerate(flight.sequences):
+            sequence.place, sequence.outcome = place, outcome
         self._done(flight.sequences, came)
 
     def _fail(self, sequences: list[Sequence], error: BaseException) -> None:

@@ -65,16 +65,15 @@ def response_of(
 
     The answer has the digest in the words of the request, which `sequences_of` has checked.
     """
-    outcomes = [cast(Embedded, sequence.outcome) for sequence in sequences]
-    steps = {outcome.step for outcome in outcomes}
-    outputs = [outcome.outputs for outcome in outcomes]
+    steps = {cast(Embedded, sequence.outcome).step for sequence in sequences}
+    outputs = [sequence.outputs for sequence in sequences]
     first, *also = [_rows_of(sequences, outputs, want) for want in range(len(sequences[0].wants))]
     return pb.EmbedResponse(
         rows=first.rows,
         dimensions=first.dimensions,
         vector_type=first.vector_type,
         failed_rows=first.failed_rows,
-        queue_ms=1000 * max(outcome.queue_s for outcome in outcomes),
+        queue_ms=1000 * max(sequence.queue_s for sequence in sequences),
         launch_ms=1000 * max(step.launch_s for step in steps),
         forward_ms=1000 * max(step.forward_s for step in steps),
         settle_ms=1000 * max(step.settle_s for step in steps),

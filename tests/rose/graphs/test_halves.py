@@ -46,7 +46,7 @@ def test_the_loop_halves_what_has_no_room_and_everybody_gets_vectors(
     expected = embed(loose, ids)
     for sequence, row in zip(sequences, expected, strict=True):
         assert isinstance(sequence.outcome, Embedded)
-        found = np.frombuffer(sequence.outcome.outputs[0].rows, np.float32)
+        found = np.frombuffer(sequence.outputs[0].rows, np.float32)
         np.testing.assert_allclose(found, row, atol=2e-5)
 
 
