@@ -103,7 +103,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedded:
-    """What the sequences of one batch became: all share it, since one for each would cost more than all else of them."""
+    """What the sequences of one batch became: all share it, since one for each would cost the engine's thread more."""
 
     rows: Rows
     step: StepTimes

@@ -3,15 +3,16 @@ from itertools import pairwise
 
 import pytest
 import torch
+from graphkit.batches import ragged_of
 from torch import Tensor
-from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Mask, TorchAttention, choose
 from tulip_rose.rose.layers.bias import Bias
 from tulip_rose.rose.layers.kit import Kit
 
-SHORT = Ragged.of([1, 5, 5, 5, 9])
-LONG = Ragged.of([1, 2, 15, 16, 16, 17, 23, 24, 25, 70, 200])
+SHORT = ragged_of([1, 5, 5, 5, 9])
+LONG = ragged_of([1, 2, 15, 16, 16, 17, 23, 24, 25, 70, 200])
 """Around blocks of sixteen keys and of 24 queries."""
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
 MASKS = [Mask(), Mask(causal=True), Mask(window=(2, 2)), Mask(causal=True, window=(3, 3)), Mask(window=(100, 100))]

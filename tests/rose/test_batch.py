@@ -3,8 +3,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tulip_rose.rose.batch import Batch, Group
+from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.buckets import bucket_tokens
+from tulip_rose.rose.inputs import Group, Inputs
 from tulip_rose.rose.lazy import Place
 from tulip_rose.sequence import OutputForm, OutputKind, Sequence, Want
 
@@ -26,14 +27,15 @@ def order_of(batch: Batch) -> list[int]:
 def test_real_tokens_come_first_and_a_valid_id_fills_what_is_padded(lengths: list[int]) -> None:
     sequences = [make(length, start=100 * index) for index, length in enumerate(lengths)]
     batch = Batch.pack(sequences)
+    inputs = Inputs.of(batch)
     ids, tokens = batch.token_ids.tolist(), sum(lengths)
     assert sorted(ids[:tokens]) == sorted(int(i) for s in sequences for i in s.token_ids)
-    assert len(ids) == tokens == batch.ragged.tokens
-    padded = batch.padded(tokens + 5)
+    assert len(ids) == tokens == batch.tokens == inputs.ragged.tokens
+    padded = inputs.padded(tokens + 5)
     assert padded.token_ids.tolist() == [*ids, 0, 0, 0, 0, 0]
     assert padded.positions.tolist() == [*batch.positions.tolist(), 0, 0, 0, 0, 0]
-    assert padded.ragged is batch.ragged
-    assert batch.parts[0].spans[-1].end <= tokens
+    assert padded.ragged is inputs.ragged
+    assert inputs.parts[0].spans[-1].end <= tokens
 
 
 @given(lengths_of)
@@ -42,7 +44,7 @@ def test_groups_cover_all_tokens_in_order_and_hold_whole_sequences_of_one_length
     batch = Batch.pack(sequences)
     order = order_of(batch)
     at, slot = 0, 0
-    for group in batch.ragged.groups:
+    for group in Inputs.of(batch).ragged.groups:
         assert group.begin == at
         at = group.end
         for begin in range(group.begin, group.end, group.length):
@@ -71,7 +73,7 @@ def test_spans_come_in_order_of_slot_and_name_the_tokens_asked_for(asked: list[l
     batch = Batch.pack(sequences)
     found = [
         batch.token_ids[begin : begin + group.length].tolist()
-        for group in batch.parts[0].spans
+        for group in Inputs.of(batch).parts[0].spans
         for begin in range(group.begin, group.end, group.length)
     ]
     wanted = [
@@ -82,7 +84,8 @@ def test_spans_come_in_order_of_slot_and_name_the_tokens_asked_for(asked: list[l
 
 def test_neighbours_of_one_length_are_one_group() -> None:
     batch = Batch.pack([make(7), make(3), make(7), make(3), make(3)])
-    assert batch.ragged.groups == batch.parts[0].spans == (Group(0, 3, 3), Group(9, 2, 7))
+    inputs = Inputs.of(batch)
+    assert inputs.ragged.groups == inputs.parts[0].spans == (Group(0, 3, 3), Group(9, 2, 7))
     assert order_of(batch) == [1, 3, 4, 0, 2]
 
 
@@ -106,7 +109,7 @@ def test_token_types_go_with_their_tokens_and_are_0_where_none_are_told() -> Non
     plain, pair = make(2), make(3)
     pair.token_types = np.asarray([0, 1, 1], dtype=np.uint8)
     assert Batch.pack([plain]).token_types is None
-    types = Batch.pack([pair, plain]).padded(7).token_types
+    types = Inputs.of(Batch.pack([pair, plain])).padded(7).token_types
     assert types is not None
     assert types.tolist() == [0, 0, 0, 1, 1, 0, 0]
 
@@ -121,5 +124,5 @@ def never(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def test_a_batch_that_lies_on_the_device_is_not_copied() -> None:
-    batch = Batch.pack([make(3)])
-    assert batch.to(torch.device("cpu"), never) is batch
+    inputs = Inputs.of(Batch.pack([make(3)]))
+    assert inputs.to(torch.device("cpu"), never) is inputs

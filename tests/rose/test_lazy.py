@@ -49,6 +49,6 @@ def test_what_sequences_are_given_is_what_each_finds_by_itself(
 
 
 def test_sequences_of_one_row_each_have_a_place_each() -> None:
-    places = Single([2, 0, 1])
+    places = Single(np.array([1, 2, 0]))
     assert list(places) == [(Place(0, 2, 1),), (Place(0, 0, 1),), (Place(0, 1, 1),)]
     assert list(places[1:]) == list(places)[1:]

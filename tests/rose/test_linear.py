@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 from tulip_rose.rose.layers.kit import Kit
-from tulip_rose.rose.layers.linear import Activation
+from tulip_rose.rose.layers.linear import Activation, TorchLinear
 
 TOLERANCE = {torch.float32: 1e-5, torch.bfloat16: 3e-2}
 PLAIN = {
@@ -93,3 +93,24 @@ def test_an_activation_is_right_far_from_zero_too(kit: Kit, activation: Activati
     assert (found.double() - expected).abs().max() < 2e-5
     near = x.abs() < 4
     assert (found.double() - expected)[near].abs().max() < 2e-6
+
+
+@pytest.mark.parametrize("activation", list(Activation))
+def test_a_processor_that_packs_no_bfloat16_computes_with_plain_weights(
+    monkeypatch: pytest.MonkeyPatch, activation: Activation
+) -> None:
+    """As torch's own packing does, which raises on processors without AVX-512."""
+
+    def refuse(weight: Tensor, rows: None) -> Tensor:
+        assert weight.dtype is not torch.bfloat16, "the processor cannot"
+        return packed(weight, rows)
+
+    packed = torch.ops.mkldnn._reorder_linear_weight
+    monkeypatch.setattr(torch.ops.mkldnn, "_reorder_linear_weight", refuse)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    for dtype in TOLERANCE:
+        weight, bias = layer(dtype)
+        x, residual = torch.randn(7, 16).to(dtype), torch.randn(7, 24).to(dtype)
+        plain = exact(x, weight, bias)
+        assert_close(TorchLinear(weight, bias, activation)(x), PLAIN[activation](plain), dtype)
+        assert_close(TorchLinear(weight, bias).add(x, residual.clone()), plain + residual.double(), dtype)

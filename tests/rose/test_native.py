@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tulip_rose.rose.batch import Ragged
+from graphkit.batches import ragged_of
 from tulip_rose.rose.device import CpuDevice
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.layers.attention import Mask
@@ -143,7 +143,7 @@ def test_a_block_in_one_call_gives_what_its_layers_give_one_by_one(dtype: torch.
     block = NativeKit(team, "auto").post_norm(parts)
     assert isinstance(block, NativePostNorm)
     for lengths in ([1], [3, 3, 20], [1, 5, 17, 100, 300]):
-        ragged = Ragged.of(lengths)
+        ragged = ragged_of(lengths)
         x = torch.randn(ragged.tokens, 4 * size).to(dtype)
         kept = x.clone()
         assert torch.equal(block(x, ragged), parts(x, ragged))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from tulip_rose.rose.batch import Group
+from tulip_rose.rose.inputs import Group
 from tulip_rose.rose.output import finish, finite
 from tulip_rose.rose.pooling import pool
 from tulip_rose.rose.pooling_words import Pooling

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.head import TorchHead
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.pooling_words import Pooling
@@ -22,8 +23,8 @@ def rows() -> Tensor:
     return torch.randn(5, 8)
 
 
-def batch_of(form: OutputForm) -> Batch:
-    return Batch.pack([Sequence.whole(np.zeros(length, np.int32), form) for length in (1, 4, 4)])
+def inputs_of(form: OutputForm) -> Inputs:
+    return Inputs.of(Batch.pack([Sequence.whole(np.zeros(length, np.int32), form) for length in (1, 4, 4)]))
 
 
 @pytest.mark.parametrize("residual", [False, True], ids=["no residual", "residual"])
@@ -65,31 +66,31 @@ def test_an_activation_that_is_not_known_is_refused_and_never_imported(name: str
 def test_rows_go_through_all_modules_before_they_are_cut(kit: Kit) -> None:
     torch.manual_seed(1)
     form = OutputForm(3)
-    batch, states, weight = batch_of(form), torch.randn(9, 8), torch.randn(6, 8)
+    inputs, states, weight = inputs_of(form), torch.randn(9, 8), torch.randn(6, 8)
     head = kit.head((Pooling.MEAN,), (Dense(6, weight, None, torch.tanh), UnitNorm(6)))
-    found = head(states, batch.parts[0], batch).rows
+    found = head(states, inputs.parts[0], inputs).rows
     means = torch.stack([states[0], states[1:5].mean(0), states[5:9].mean(0)])
     expected = nn.functional.normalize((means @ weight.T).tanh()[:, :3], dim=1)
     assert torch.allclose(found, expected, atol=1e-6)
 
 
 def test_bits_are_those_of_the_last_module(kit: Kit) -> None:
-    batch = batch_of(OutputForm(8, vector_type=VectorType.BINARY))
+    inputs = inputs_of(OutputForm(8, vector_type=VectorType.BINARY))
     head = kit.head((Pooling.CLS,), (Dense(8, -torch.eye(8), None, identity),))
-    assert head(torch.ones(9, 8), batch.parts[0], batch).rows.tolist() == [[0]] * 3
+    assert head(torch.ones(9, 8), inputs.parts[0], inputs).rows.tolist() == [[0]] * 3
 
 
 @pytest.mark.parametrize("wrong", [torch.inf, -torch.inf, torch.nan])
 def test_a_row_that_is_not_finite_fails_even_where_a_module_makes_numbers_of_it(wrong: float) -> None:
-    batch, states = batch_of(OutputForm(4)), torch.ones(9, 8)
+    inputs, states = inputs_of(OutputForm(4)), torch.ones(9, 8)
     states[0] = wrong
     head = TorchHead((Pooling.MEAN,), (Dense(4, torch.ones(4, 8), None, torch.sigmoid),))
-    made = head(states, batch.parts[0], batch)
+    made = head(states, inputs.parts[0], inputs)
     assert made.finite.tolist() == [False, True, True]
     assert not made.rows[0].any()
 
 
 def test_a_row_that_a_module_takes_out_of_the_numbers_fails() -> None:
-    batch = batch_of(OutputForm(4))
+    inputs = inputs_of(OutputForm(4))
     head = TorchHead((Pooling.MEAN,), (Dense(4, torch.full((4, 8), 3e38), None, identity),))
-    assert head(torch.ones(9, 8), batch.parts[0], batch).finite.tolist() == [False] * 3
+    assert head(torch.ones(9, 8), inputs.parts[0], inputs).finite.tolist() == [False] * 3

@@ -55,9 +55,9 @@ class ToyEngine:
     def step(self, batch: Batch) -> LazyTensor:
         if self.failures:
             raise self.failures.pop(0)
-        self.batches.append(_tokens(batch))
+        self.batches.append(batch.tokens)
         self.tokens += self.batches[-1]
-        rows = np.asarray([row for group in batch.parts[0].spans for row in self._rows(batch, group)], dtype=np.float32)
+        rows = np.asarray([self._row(batch, *bounds) for bounds in batch.parts[0].bounds.tolist()], dtype=np.float32)
         return LazyTensor(ToyStep(self, Part(rows, np.isfinite(rows).all(axis=1))), batch.places)
 
     def prewarm(self) -> None:
@@ -69,13 +69,10 @@ class ToyEngine:
     def close(self) -> None:
         pass
 
-    def _rows(self, batch: Batch, group: object) -> Iterator[list[float]]:
-        ids = batch.token_ids.numpy()
-        for index in range(group.count):
-            begin = group.begin + index * group.length
-            first, last = ids[begin], ids[begin + group.length - 1]
-            row = [first, last, group.length, 1.0, *[0.0] * (self.card.dimensions - 4)]
-            yield [np.nan] * self.card.dimensions if first == NAN_ID else row
+    def _row(self, batch: Batch, begin: int, end: int) -> list[float]:
+        first, last = batch.token_ids[begin], batch.token_ids[end - 1]
+        row = [first, last, end - begin, 1.0, *[0.0] * (self.card.dimensions - 4)]
+        return [np.nan] * self.card.dimensions if first == NAN_ID else row
 
 
 @dataclass
@@ -94,11 +91,6 @@ class ToyStep:
         assert self.engine.free.wait(DEADLINE_S), "the test never freed the device"
         self.came = time.monotonic()
         return (self.part,)
-
-
-def _tokens(batch: Batch) -> int:
-    """Tokens that callers sent."""
-    return sum(group.count * group.length for group in batch.ragged.groups)
 
 
 @dataclass

@@ -28,6 +28,7 @@ from tulip_rose.rose.graphs.framed import Framed, Progress
 from tulip_rose.rose.graphs.open import open_device
 from tulip_rose.rose.graphs.state import NO_GRAPHS, GraphState
 from tulip_rose.rose.heads import Heads, join_heads, score_heads
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.lazy import LazyTensor
@@ -120,7 +121,7 @@ class Engine:
         """
         if self.framed is not None and self.framed.suits(batch):
             return LazyTensor(self.framed.launch(batch), batch.places)
-        launched = self._device.launch(partial(self._work, batch), batch.token_ids.numel())
+        launched = self._device.launch(partial(self._work, batch), batch.tokens)
         return LazyTensor(launched, batch.places)
 
     def prewarm(self, progress: Progress = lambda warmed, to_warm: None) -> None:
@@ -156,11 +157,12 @@ class Engine:
         self._device.close()
 
     def _work(self, batch: Batch) -> list[Made]:
+        inputs = Inputs.of(batch)
         if self._kit.rounds:
-            batch = batch.padded(bucket_tokens(batch.ragged.tokens))
-        batch = batch.to(self._device.torch_device, self._device.load)
-        states = self._model(batch)
-        return [self._heads[part.form.kind](states, part, batch) for part in batch.parts]
+            inputs = inputs.padded(bucket_tokens(batch.tokens))
+        inputs = inputs.to(self._device.torch_device, self._device.load)
+        states = self._model(inputs)
+        return [self._heads[part.form.kind](states, part, inputs) for part in inputs.parts]
 
     def _try_both(self, path: Path, graphs: GraphOptions) -> None:
         """Try a step, and where it cannot be one over static buffers, one without.

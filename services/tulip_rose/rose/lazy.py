@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, overload
 
 import numpy as np
@@ -51,26 +52,43 @@ class Place:
 Places = Sequence[tuple[Place, ...]]
 """Of each sequence: one a want."""
 
+Order = NDArray[np.int64] | None
+"""Which of the caller's sequences lies in each slot; None where there is one alone."""
+
+
+def slots_of(order: Order) -> Sequence[int]:
+    """In which slot each sequence lies."""
+    if order is None:
+        return (0,)
+    slots = np.empty_like(order)
+    slots[order] = np.arange(order.shape[0])
+    found: list[int] = slots.tolist()
+    return found
+
 
 class Single(Sequence[tuple[Place, ...]]):
     """Places of sequences that have one want of one row, all of one form: as nearly all have."""
 
-    def __init__(self, slots: Sequence[int]) -> None:
-        """The slot of each sequence."""
-        self.slots = slots
+    def __init__(self, order: Order) -> None:
+        self._order = order
 
     def __len__(self) -> int:
-        return len(self.slots)
+        return 1 if self._order is None else len(self._order)
+
+    @cached_property
+    def slots(self) -> Sequence[int]:
+        """The slot of each sequence. Made when the first row is cut, which the engine's thread never does."""
+        return slots_of(self._order)
 
     @overload
     def __getitem__(self, index: int) -> tuple[Place, ...]: ...
 
     @overload
-    def __getitem__(self, index: slice) -> "Single": ...
+    def __getitem__(self, index: slice) -> Sequence[tuple[Place, ...]]: ...
 
-    def __getitem__(self, index: int | slice) -> "tuple[Place, ...] | Single":
+    def __getitem__(self, index: int | slice) -> tuple[Place, ...] | Sequence[tuple[Place, ...]]:
         if isinstance(index, slice):
-            return Single(self.slots[index])
+            return [(Place(0, slot, 1),) for slot in self.slots[index]]
         return (Place(0, self.slots[index], 1),)
 
 

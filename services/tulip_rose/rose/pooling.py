@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Group
+from tulip_rose.rose.inputs import Group
 from tulip_rose.rose.pooling_words import Pooling, Poolings
 
 

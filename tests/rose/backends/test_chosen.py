@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 import torch
 from backendkit.stand_ins import FlashAttention, Wrapper
+from graphkit.batches import ragged_of
 from paritykit.folder import random_model, save
 from transformers import ModernBertConfig, ModernBertModel, MPNetConfig, MPNetModel
 from tulip_rose.rose import engine as engines
 from tulip_rose.rose.backends.chosen import ChosenAttention
 from tulip_rose.rose.backends.here import Here, has_compiler
 from tulip_rose.rose.backends.releases import FLASH_ATTENTION_4, FLASHINFER
-from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.device import CpuDevice
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import LoadError, RoseError
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit, TorchKit
 from tulip_rose.rose.options import EngineOptions
@@ -96,7 +97,7 @@ def test_a_library_that_cannot_be_imported_is_named(monkeypatch: pytest.MonkeyPa
     attention = ChosenAttention("flashattention4", CPU, HOPPER)
     q, k, v = torch.randn(3, 3, 4, 64).bfloat16().unbind(1)
     with pytest.raises(LoadError, match="flashattention4 is installed and cannot be imported: No module named"):
-        attention(q, k, v, Ragged.of([3]), Mask(), 1.0)
+        attention(q, k, v, ragged_of([3]), Mask(), 1.0)
 
 
 def test_the_choice_is_logged_once_for_each_kind_of_layer_with_its_reasons(
@@ -106,7 +107,7 @@ def test_the_choice_is_logged_once_for_each_kind_of_layer_with_its_reasons(
     attention = ChosenAttention("auto", CPU, HOPPER)
     q, k, v = torch.randn(9, 3, 4, 64).bfloat16().unbind(1)
     for mask in (Mask(), Mask(window=(2, 2)), Mask(), Mask(window=(2, 2))):
-        attention(q, k, v, Ragged.of([4, 5]), mask, 1.0)
+        attention(q, k, v, ragged_of([4, 5]), mask, 1.0)
     first, second = caplog.messages
     assert first.startswith("attention of 4 heads of 64, all seen, bfloat16: flashattention4: made for this generation")
     assert "2 and 2 seen before and after" in second
@@ -143,16 +144,16 @@ def test_a_library_whose_release_is_not_the_tested_one_is_told_once_and_used(
     attention = ChosenAttention(backend, CPU, replace(HOPPER, **here))
     q, k, v = torch.randn(9, 3, 4, 64).bfloat16().unbind(1)
     for mask in (Mask(), Mask(causal=True)):
-        assert attention(q, k, v, Ragged.of([4, 5]), mask, 1.0).isfinite().all()
+        assert attention(q, k, v, ragged_of([4, 5]), mask, 1.0).isfinite().all()
     assert caplog.messages == said
 
 
 def test_tokens_that_nobody_sees_are_left_to_torch_where_there_are_windows(flash: FlashAttention) -> None:
     attention = ChosenAttention("auto", CPU, HOPPER)
     q, k, v = torch.randn(9, 3, 4, 64).bfloat16().unbind(1)
-    attention(q, k, v, Ragged.of([4, 5], [4, 3]), Mask(window=(2, 2)), 1.0)
+    attention(q, k, v, ragged_of([4, 5], [4, 3]), Mask(window=(2, 2)), 1.0)
     assert not flash.calls
-    attention(q, k, v, Ragged.of([4, 5], [4, 3]), Mask(), 1.0)
+    attention(q, k, v, ragged_of([4, 5], [4, 3]), Mask(), 1.0)
     [call] = flash.calls
     assert call["seqused_k"].tolist() == [4, 3]
 
@@ -185,7 +186,7 @@ def test_layers_that_choose_in_the_first_step_are_planned_for_it(wrappers: list[
 def test_batches_that_layers_cannot_attend_over_static_buffers_are_known_beforehand(
     flash: FlashAttention, wrappers: list[Wrapper]
 ) -> None:
-    whole, partly = Ragged.of([3, 4]), Ragged.of([3, 4], [3, 2])
+    whole, partly = ragged_of([3, 4]), ragged_of([3, 4], [3, 2])
     q, k, v = torch.randn(4, 3, 4, 64).bfloat16().unbind(1)
     for name, masks, expected in (
         ("flashattention4", [Mask()], True),

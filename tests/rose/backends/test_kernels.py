@@ -6,17 +6,18 @@ from typing import Any
 import pytest
 import torch
 from backendkit.stand_ins import FlashAttention, Wrapper
+from graphkit.batches import ragged_of
 from torch import Tensor
 from tulip_rose.rose.backends.borders import limit
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
 from tulip_rose.rose.backends.table import FA2, FA3
 from tulip_rose.rose.backends.varlen import flash_attention_4, torch_varlen
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask, TorchAttention
 
 CPU = torch.device("cpu")
-RAGGED = Ragged.of([1, 5, 5, 9, 20])
-PARTLY = Ragged.of([3, 6, 6, 8], [3, 4, 6, 5])
+RAGGED = ragged_of([1, 5, 5, 9, 20])
+PARTLY = ragged_of([3, 6, 6, 8], [3, 4, 6, 5])
 TO_BOTH_SIDES = [Mask(window=(2, 2)), Mask(window=(4, 1)), Mask(window=(100, 100))]
 TO_THE_LEFT = [Mask(), Mask(causal=True), Mask(causal=True, window=(3, 0)), Mask(causal=True, window=(3, 3))]
 
@@ -125,12 +126,12 @@ def test_lengths_that_only_the_device_knows_are_read_there(
     starts.copy_(torch.tensor([0, 4, 4, 4, 4, rows, rows, rows, rows]))
     static.seen.copy_(starts.diff())
     again = opened(CPU)(q, k, v, static, mask, 0.3)
-    assert torch.equal(again[:4], opened(CPU)(*(x[:4] for x in (q, k, v)), Ragged.of([4]), mask, 0.3))
+    assert torch.equal(again[:4], opened(CPU)(*(x[:4] for x in (q, k, v)), ragged_of([4]), mask, 0.3))
 
 
 def test_borders_are_copied_once_for_all_layers_of_a_batch(flash: FlashAttention) -> None:
     attention = flash_attention_4(CPU)
-    others = Ragged.of([2, 3])
+    others = ragged_of([2, 3])
     for ragged in (RAGGED, RAGGED, others, RAGGED):
         is_ours(attention, Mask(), ragged=ragged)
     used = [call["cu_seqlens_q"] for call in flash.calls]
@@ -158,7 +159,7 @@ def test_a_wrapper_is_planned_again_only_for_the_third_batch_after_it(wrappers: 
     attention = RaggedPrefill(FA2, CPU)
     lengths = [[1, 2], [3], [4, 5], [6], [7, 7]]
     for each in lengths:
-        is_ours(attention, Mask(), ragged=Ragged.of(each))
+        is_ours(attention, Mask(), ragged=ragged_of(each))
     ends = [[call["qo_indptr"].tolist()[-1] for call in wrapper.plans] for wrapper in wrappers]
     assert ends == [[3, 6], [3, 14], [9]]
 

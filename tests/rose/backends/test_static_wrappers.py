@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 import torch
 from backendkit.stand_ins import Wrapper
+from graphkit.batches import ragged_of
 from torch import Tensor
 from tulip_rose.rose.backends import ragged_prefill, static_wrappers
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
 from tulip_rose.rose.backends.table import FA2, FA3
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Mask, TorchAttention
 
 CPU = torch.device("cpu")
@@ -54,7 +55,7 @@ class Step:
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         assert order == list(range(len(lengths))), "the plain one takes them ascending"
         q, k, v = self.qkv.unbind(1)
-        return [TorchAttention()(q, k, v, Ragged.of(lengths), mask, 0.3) for mask in MASKS]
+        return [TorchAttention()(q, k, v, ragged_of(lengths), mask, 0.3) for mask in MASKS]
 
 
 def is_close(found: list[Tensor], expected: list[Tensor]) -> bool:

@@ -10,7 +10,8 @@ import torch
 from graphkit.fake_cuda import FakeCuda, FakeGraphDevice
 from graphkit.outputs import HIDDEN, OUTPUTS, batch_of
 from torch.utils._python_dispatch import TorchDispatchMode
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.late.tokens import TokensHead
 from tulip_rose.rose.layers.head import Head, Made, TorchHead
 from tulip_rose.rose.layers.kit import TorchKit
@@ -146,18 +147,18 @@ def test_a_head_asks_for_no_value_and_waits_for_no_copy(texts_of: Any, name: str
     head, form = HEADS[name]
     batch = batch_of(texts_of(LENGTHS), [form])
     states = torch.empty(sum(LENGTHS) + 3, HIDDEN, device=META)
-    beside = batch.padded(states.shape[0]).to(META, never_waits)
+    beside = Inputs.of(batch).padded(states.shape[0]).to(META, never_waits)
     with Copies() as copies:
         made = head(states, beside.parts[0], beside)
     assert copies.waited == []
     assert made.rows.device == made.finite.device == META
 
 
-def reads_back(states: torch.Tensor, part: Part, batch: Batch) -> Made:
+def reads_back(states: torch.Tensor, part: Part, inputs: Inputs) -> Made:
     return Made(states[: int(states.sum())], states.isfinite())
 
 
-def waits(states: torch.Tensor, part: Part, batch: Batch) -> Made:
+def waits(states: torch.Tensor, part: Part, inputs: Inputs) -> Made:
     return Made(states[part.bounds[:, 0].to(states.device)], states.isfinite())
 
 

@@ -32,7 +32,7 @@ def batch_of(lengths: list[tuple[int, int]]) -> Batch:
 
 
 def key_of(batch: Batch) -> Key:
-    found = BUCKETS.fit(batch.ragged.tokens, len(batch.places))
+    found = BUCKETS.fit(batch.tokens, len(batch.places))
     assert found is not None
     return Key(*found, FORM)
 
@@ -63,18 +63,18 @@ def test_offsets_begin_with_the_batch_and_end_with_all_rows_and_every_row_has_an
     assert offsets[0] == 0
     assert offsets[-1] == key.tokens
     assert (np.diff(offsets) >= 0).all()
-    assert offsets[: count + 1].tolist() == batch.ragged.starts.tolist()
+    assert offsets[: count + 1].tolist() == batch.starts.tolist()
     # The pads are one sequence; behind it there is nothing.
     assert (
         np.diff(offsets[count:]).tolist()
-        == [key.tokens - batch.ragged.tokens, *[0] * (key.slots - count - 1)][: key.slots - count]
+        == [key.tokens - batch.tokens, *[0] * (key.slots - count - 1)][: key.slots - count]
     )
 
 
 @given(texts)
 def test_everything_that_a_step_may_read_is_written_and_valid(lengths: list[tuple[int, int]]) -> None:
     batch = batch_of(lengths)
-    key, tokens = key_of(batch), batch.ragged.tokens
+    key, tokens = key_of(batch), batch.tokens
     fields = laid(batch, key)
     for name in Fields.__slots__:
         assert (getattr(fields, name) != POISON).all(), name

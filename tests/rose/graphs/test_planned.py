@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from graphkit.batches import FORM
 from torch import Tensor
-from tulip_rose.rose.batch import Batch, Ragged
+from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
 from tulip_rose.rose.graphs.kit import FrameKit, OffsetsAttention
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.sequence import Sequence, Want
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.kernels.kit import TritonKit
 from tulip_rose.rose.layers.places import Place, Places, in_order
 from tulip_rose.rose.layers.rope import Turn
@@ -98,7 +99,7 @@ def test_gemmas_block_is_that_of_its_parts(
     near(found, middle + root_norm_of(ready.double(), fed))
 
 
-def batch_of(lengths: list[int], *, typed: bool = False, vocabulary: int = 50) -> Batch:
+def inputs_of(lengths: list[int], *, typed: bool = False, vocabulary: int = 50) -> Inputs:
     rng = np.random.default_rng(3)
     texts = [
         Sequence(
@@ -110,7 +111,7 @@ def batch_of(lengths: list[int], *, typed: bool = False, vocabulary: int = 50) -
         )
         for length in lengths
     ]
-    return Batch.pack(texts)
+    return Inputs.of(Batch.pack(texts))
 
 
 PLACES: list[tuple[Place, bool]] = [
@@ -124,8 +125,8 @@ PLACES: list[tuple[Place, bool]] = [
 ]
 
 
-def on(device: torch.device, batch: Batch) -> Batch:
-    return batch.to(device, lambda tensor: tensor.to(device))
+def on(device: torch.device, inputs: Inputs) -> Inputs:
+    return inputs.to(device, lambda tensor: tensor.to(device))
 
 
 @pytest.mark.parametrize("size", [16, 40])
@@ -135,9 +136,9 @@ def test_first_states_are_the_norm_of_word_position_and_type(
 ) -> None:
     words, places = torch.randn(50, size, device=device).to(dtype), torch.randn(60, size, device=device).to(dtype)
     weight, bias = (torch.randn(size, device=device).to(dtype) for _ in range(2))
-    batch = on(device, batch_of([1, 3, 3, 11], typed=typed))
-    found = kit.embedding(words, places, kit.norm(weight, bias, EPSILON), place)(batch)
-    total = words[batch.token_ids].double() + places[place(batch)].double()
+    inputs = on(device, inputs_of([1, 3, 3, 11], typed=typed))
+    found = kit.embedding(words, places, kit.norm(weight, bias, EPSILON), place)(inputs)
+    total = words[inputs.token_ids].double() + places[place(inputs)].double()
     near(found, norm_of(total, weight, bias))
 
 
@@ -147,10 +148,10 @@ def test_an_id_in_no_table_makes_its_own_row_no_number_and_no_other(
 ) -> None:
     tables = torch.randn(50, 16, device=device), torch.randn(30, 16, device=device)
     embedding = kit.embedding(*tables, kit.norm(torch.ones(16, device=device), None, EPSILON))
-    batch = on(device, batch_of([2, 5]))
-    clean = embedding(batch)
-    batch.token_ids[3] = wrong
-    found = embedding(batch)
+    inputs = on(device, inputs_of([2, 5]))
+    clean = embedding(inputs)
+    inputs.token_ids[3] = wrong
+    found = embedding(inputs)
     assert found[3].isnan().all()
     assert torch.equal(torch.cat((found[:3], found[4:])), torch.cat((clean[:3], clean[4:])))
 
@@ -160,7 +161,7 @@ def test_a_place_in_no_table_is_no_number_and_a_text_that_is_too_long_an_error(
 ) -> None:
     tables = torch.randn(50, 16, device=device), torch.randn(4, 16, device=device)
     norm = kit.norm(torch.ones(16, device=device), None, EPSILON)
-    batch = on(device, batch_of([6]))
-    assert kit.embedding(*tables, norm)(batch).isnan().all(dim=1).tolist() == [False] * 4 + [True] * 2
+    inputs = on(device, inputs_of([6]))
+    assert kit.embedding(*tables, norm)(inputs).isnan().all(dim=1).tolist() == [False] * 4 + [True] * 2
     with pytest.raises(IndexError, match="6 tokens in a model of 4"):
-        kit.embedding(*tables, norm, Places(4))(batch)
+        kit.embedding(*tables, norm, Places(4))(inputs)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.kernels.kit import TritonKit
 from tulip_rose.rose.layers.head import Head, Made, TorchHead
 from tulip_rose.rose.pooling_words import Pooling
@@ -26,16 +27,16 @@ FORMS = [
 ]
 
 
-def batch_of(form: OutputForm, spans: list[Span]) -> Batch:
+def inputs_of(form: OutputForm, spans: list[Span]) -> Inputs:
     """Two texts of 70 tokens; the first asks for rows of spans, which may reach into the other."""
     ids = np.zeros(TOKENS // 2, np.int32)
     wants = (Want(tuple(spans), form),), (Want(((0, 1),), OutputForm(1)),)
-    return Batch.pack([Sequence(ids, want, 0.0, 1.0) for want in wants])
+    return Inputs.of(Batch.pack([Sequence(ids, want, 0.0, 1.0) for want in wants]))
 
 
 def rows_of(head: Head, states: Tensor, form: OutputForm, spans: list[Span] = SPANS) -> Made:
-    batch = batch_of(form, spans)
-    placed = batch.to(states.device, lambda tensor: tensor.to(states.device))
+    inputs = inputs_of(form, spans)
+    placed = inputs.to(states.device, lambda tensor: tensor.to(states.device))
     return head(states, placed.parts[0], placed)
 
 
@@ -119,7 +120,7 @@ def test_what_modules_bound_is_told_to_be_broken_all_the_same(kit: TritonKit, de
 def test_the_mean_of_a_long_text_in_bfloat16_loses_nothing(kit: TritonKit, device: torch.device) -> None:
     states = torch.full((4096, 16), 1.001, device=device).to(torch.bfloat16)
     states[0] = 3.0
-    batch = Batch.pack([Sequence.whole(np.zeros(4096, np.int32), OutputForm(16, normalize=False))])
-    placed = batch.to(device, lambda tensor: tensor.to(device))
+    inputs = Inputs.of(Batch.pack([Sequence.whole(np.zeros(4096, np.int32), OutputForm(16, normalize=False))]))
+    placed = inputs.to(device, lambda tensor: tensor.to(device))
     rows = kit.head((Pooling.MEAN,))(states, placed.parts[0], placed).rows
     assert rows[0, 0].item() == pytest.approx(states[:, 0].double().mean().item(), abs=1e-6)

@@ -1,5 +1,6 @@
 """Tokens at the end of a sequence that see the others and are seen by none."""
 
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,9 @@ from transformers import (
     Qwen3Config,
     Qwen3Model,
 )
-from tulip_rose.rose import batch
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.engine import Engine
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.options import EngineOptions
 from tulip_rose.sequence import OutputForm, Sequence, Want
 
@@ -70,8 +71,8 @@ def test_tokens_that_are_seen_all_the_same_are_noticed(
 ) -> None:
     model = random_model(*MODELS[family])
     engine = Engine.load(save(model, tmp_path / "model"), EngineOptions(device="cpu", threads=1))
-    whole = batch.Ragged.of
-    monkeypatch.setattr(batch.Ragged, "of", staticmethod(lambda lengths, seen=(): whole(lengths)))
+    whole = Ragged.of
+    monkeypatch.setattr(Ragged, "of", staticmethod(lambda batch: replace(whole(batch), partly=None)))
     ids = np.arange(4, 16, dtype=np.int32)
     form = OutputForm(64, normalize=False)
     want = Want(tuple((at, at + 1) for at in range(12)), form)

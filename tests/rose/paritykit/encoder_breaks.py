@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from graphkit.batches import ragged_of
 from paritykit.breaks import Break, entry, instead
 from torch import Tensor
 from torch.nn import functional
-from tulip_rose.rose.batch import Batch, Ragged
+from tulip_rose.rose.inputs import Inputs, Ragged
 from tulip_rose.rose.layers import linear, places
 from tulip_rose.rose.layers.attention import Mask, TorchAttention
 from tulip_rose.rose.layers.block import PostNormBlock
@@ -29,7 +30,7 @@ def _attending(change: Callable[[Mask], Mask], scale_by: float = 1.0, *, whole: 
 
     def make(plain: Any) -> Any:
         def call(self: Any, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
-            seen = Ragged.of([ragged.tokens]) if whole else ragged
+            seen = ragged_of([ragged.tokens]) if whole else ragged
             found: Tensor = plain(self, q, k, v, seen, change(mask), scale * scale_by)
             return found
 
@@ -45,24 +46,24 @@ def _leaning(change: Callable[[Tensor], Tensor]) -> Break:
 
 def _placed(change: Callable[[Tensor], Tensor]) -> Break:
     """Other rows of the table of places."""
-    return instead(Places, "__call__", lambda plain: lambda self, batch: change(plain(self, batch)))
+    return instead(Places, "__call__", lambda plain: lambda self, inputs: change(plain(self, inputs)))
 
 
-def _told(change: Callable[[Batch], Batch]) -> Break:
+def _told(change: Callable[[Inputs], Inputs]) -> Break:
     """Places of another batch."""
-    return instead(Places, "__call__", lambda plain: lambda self, batch: plain(self, change(batch)))
+    return instead(Places, "__call__", lambda plain: lambda self, inputs: plain(self, change(inputs)))
 
 
-def _renumbered(batch: Batch) -> Batch:
-    return replace(batch, positions=torch.arange(batch.positions.shape[0]))
+def _renumbered(inputs: Inputs) -> Inputs:
+    return replace(inputs, positions=torch.arange(inputs.positions.shape[0]))
 
 
-def _types_exchanged(batch: Batch) -> Batch:
-    return replace(batch, token_types=None if batch.token_types is None else 1 - batch.token_types)
+def _types_exchanged(inputs: Inputs) -> Inputs:
+    return replace(inputs, token_types=None if inputs.token_types is None else 1 - inputs.token_types)
 
 
-def _padding_counted(batch: Batch, padding: int) -> Tensor:
-    return batch.positions + padding + 1
+def _padding_counted(inputs: Inputs, padding: int) -> Tensor:
+    return inputs.positions + padding + 1
 
 
 def _made_block(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Break:
@@ -99,17 +100,17 @@ def _mean_kept(self: Any, x: Tensor, plus: Tensor | None = None) -> Tensor:
 
 
 def _without_last(plain: Any) -> Any:
-    def call(self: Any, batch: Batch) -> Tensor:
+    def call(self: Any, inputs: Inputs) -> Tensor:
         blocks, self._blocks = self._blocks, self._blocks[:-1]
-        found: Tensor = plain(self, batch)
+        found: Tensor = plain(self, inputs)
         self._blocks = blocks
         return found
 
     return call
 
 
-def _not_normed(self: Any, batch: Batch) -> Tensor:
-    return self._words[batch.token_ids] + self._places[self._place(batch)]
+def _not_normed(self: Any, inputs: Inputs) -> Tensor:
+    return self._words[inputs.token_ids] + self._places[self._place(inputs)]
 
 
 def _same(mask: Mask) -> Mask:
@@ -152,7 +153,7 @@ BREAKS: dict[str, tuple[tuple[str, ...], Break]] = {
     "places that go on in the next text": (ALL, _told(_renumbered)),
     "places from 0": (COUNTED, _placed(lambda rows: (rows - 2).clamp(min=0))),
     "padding is counted": (COUNTED, instead(places, "_counted", lambda _: _padding_counted)),
-    "types left out": (("bert",), _told(lambda batch: replace(batch, token_types=None))),
+    "types left out": (("bert",), _told(lambda inputs: replace(inputs, token_types=None))),
     "types exchanged": (("bert",), _told(_types_exchanged)),
     "no leaning": (("mpnet",), _attending(lambda mask: replace(mask, bias=None))),
     "leaning to the other side": (("mpnet",), _leaning(lambda found: found.flip(1))),

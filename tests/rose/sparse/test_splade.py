@@ -6,7 +6,8 @@ import torch
 from paritykit.sparse import dense, read_terms
 from torch import Tensor
 from torch.nn import functional
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.layers.head import Made, part_of
 from tulip_rose.rose.layers.kit import TorchKit
 from tulip_rose.rose.layers.linear import Activation
@@ -24,9 +25,9 @@ def form(most: int = TERMS) -> OutputForm:
     return OutputForm(most, kind=OutputKind.SPARSE)
 
 
-def batch_of(ids: list[np.ndarray], most: int = TERMS) -> Batch:
+def inputs_of(ids: list[np.ndarray], most: int = TERMS) -> Inputs:
     pairs = zip(ids, SPANS, strict=True)
-    return Batch.pack([Sequence(own, (Want(spans, form(most)),), 0.0, 0.0) for own, spans in pairs])
+    return Inputs.of(Batch.pack([Sequence(own, (Want(spans, form(most)),), 0.0, 0.0) for own, spans in pairs]))
 
 
 def random_ids() -> list[np.ndarray]:
@@ -61,12 +62,12 @@ def test_weights_of_a_span_do_not_depend_on_the_size_of_pieces(
     vocabulary: tuple[VocabularyHead, Tensor], sums: bool, twice: bool, tokens: int
 ) -> None:
     head, table = vocabulary
-    batch = batch_of(random_ids())
-    states = torch.randn(batch.ragged.tokens, HIDDEN)
-    made = SpladeHead(head, Splade(sums, twice), tokens * TERMS)(states, batch.parts[0], batch)
+    inputs = inputs_of(random_ids())
+    states = torch.randn(inputs.ragged.tokens, HIDDEN)
+    made = SpladeHead(head, Splade(sums, twice), tokens * TERMS)(states, inputs.parts[0], inputs)
     weights = functional.relu(functional.layer_norm(states, (HIDDEN,), eps=1e-12) @ table.T).log1p()
     weights = weights.log1p() if twice else weights
-    pooled = [weights[a:b].sum(0) if sums else weights[a:b].amax(0) for a, b in spans(batch.parts[0])]
+    pooled = [weights[a:b].sum(0) if sums else weights[a:b].amax(0) for a, b in spans(inputs.parts[0])]
     np.testing.assert_allclose(rows(made), torch.stack(pooled).numpy(), atol=1e-5)
 
 
@@ -81,45 +82,47 @@ def test_no_more_logits_are_made_at_a_time_than_a_piece_has(
         return plain(head, states)
 
     monkeypatch.setattr(VocabularyHead, "__call__", counted)
-    batch = batch_of(random_ids())
-    states = torch.randn(batch.ragged.tokens, HIDDEN)
-    SpladeHead(vocabulary[0], Splade(sums=False, twice=False), tokens * TERMS)(states, batch.parts[0], batch)
+    inputs = inputs_of(random_ids())
+    states = torch.randn(inputs.ragged.tokens, HIDDEN)
+    SpladeHead(vocabulary[0], Splade(sums=False, twice=False), tokens * TERMS)(states, inputs.parts[0], inputs)
     assert max(made) <= tokens
-    assert sum(made) == sum(end - begin for begin, end in spans(batch.parts[0]))
+    assert sum(made) == sum(end - begin for begin, end in spans(inputs.parts[0]))
 
 
 def test_a_state_that_is_not_finite_fails_the_rows_that_see_it_alone(vocabulary: tuple[VocabularyHead, Tensor]) -> None:
-    batch = batch_of(random_ids())
-    part = batch.parts[0]
-    states = torch.randn(batch.ragged.tokens, HIDDEN)
+    inputs = inputs_of(random_ids())
+    part = inputs.parts[0]
+    states = torch.randn(inputs.ragged.tokens, HIDDEN)
     states[5] = torch.nan
     expected = [not a <= 5 < b for a, b in spans(part)]
     splade = SpladeHead(vocabulary[0], Splade(sums=False, twice=False))
     lexical = LexicalHead(torch.randn(1, HIDDEN), torch.full((1,), 99.0), TERMS, torch.tensor([TERMS]))
     for head in (splade, lexical):
-        made = head(states, part, batch)
+        made = head(states, part, inputs)
         assert part_of(made).finite.tolist() == expected
         assert [bool(row.any()) for row in rows(made)] == expected
 
 
 @pytest.mark.parametrize("most", [TERMS, 2], ids=["all", "two"])
 def test_a_term_weighs_as_much_as_its_heaviest_token(most: int) -> None:
-    batch = batch_of(random_ids(), most)
-    states, weight, bias = torch.randn(batch.ragged.tokens, HIDDEN), torch.randn(1, HIDDEN), torch.ones(1)
-    unused = batch.token_ids[:2]
-    made = LexicalHead(weight, bias, TERMS, unused)(states, batch.parts[0], batch)
+    inputs = inputs_of(random_ids(), most)
+    states, weight, bias = torch.randn(inputs.ragged.tokens, HIDDEN), torch.randn(1, HIDDEN), torch.ones(1)
+    unused = inputs.token_ids[:2]
+    made = LexicalHead(weight, bias, TERMS, unused)(states, inputs.parts[0], inputs)
     tokens = functional.linear(states, weight, bias).relu()[:, 0]
-    expected = torch.zeros(len(spans(batch.parts[0])), TERMS)
-    for row, (a, b) in zip(expected, spans(batch.parts[0]), strict=True):
-        row.scatter_reduce_(0, batch.token_ids[a:b], tokens[a:b], "amax")
+    expected = torch.zeros(len(spans(inputs.parts[0])), TERMS)
+    for row, (a, b) in zip(expected, spans(inputs.parts[0]), strict=True):
+        row.scatter_reduce_(0, inputs.token_ids[a:b], tokens[a:b], "amax")
         row[unused] = 0
         row[row < row.topk(most).values[-1]] = 0
     np.testing.assert_allclose(rows(made), expected.numpy(), atol=1e-6)
 
 
 def test_spans_without_a_word_are_rows_without_a_term() -> None:
-    batch = batch_of(random_ids())
-    states = torch.randn(batch.ragged.tokens, HIDDEN)
-    made = LexicalHead(torch.zeros(1, HIDDEN), torch.zeros(1), TERMS, torch.tensor([0]))(states, batch.parts[0], batch)
+    inputs = inputs_of(random_ids())
+    states = torch.randn(inputs.ragged.tokens, HIDDEN)
+    made = LexicalHead(torch.zeros(1, HIDDEN), torch.zeros(1), TERMS, torch.tensor([0]))(
+        states, inputs.parts[0], inputs
+    )
     assert not rows(made).any()
     assert part_of(made).finite.all()

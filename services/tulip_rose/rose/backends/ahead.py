@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from tulip_rose.rose.backends.asked import Asked
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.plan.memory import AttentionNeeds
 
 

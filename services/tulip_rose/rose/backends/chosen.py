@@ -18,8 +18,8 @@ from tulip_rose.rose.backends.needs import attention_needs
 from tulip_rose.rose.backends.ragged_prefill import RaggedPrefill
 from tulip_rose.rose.backends.table import AUTO, FA2, FA3, FLASH4, NAMES, VARLEN, choose_backend, doubt, unknown
 from tulip_rose.rose.backends.varlen import flash_attention_4, torch_varlen
-from tulip_rose.rose.batch import Ragged
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask, TorchAttention
 from tulip_rose.rose.plan.memory import AttentionNeeds
 

@@ -12,7 +12,7 @@ from tulip_rose.rose.backends.needs import WORKSPACE_BYTES
 from tulip_rose.rose.backends.static_wrappers import Fence, Passed, StaticWrappers
 from tulip_rose.rose.backends.table import FA2, FA3
 from tulip_rose.rose.backends.wrappers import Kind, Wrapper, Wrappers
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Mask
 
 _SIZES = (64, 128, 256)

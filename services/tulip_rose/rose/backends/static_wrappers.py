@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tulip_rose.rose.backends.needs import LAYOUT_BYTES, MOST_SIZES
 from tulip_rose.rose.backends.wrappers import Kind, Wrapper, plan
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 
 
 class Fence(Protocol):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tulip_rose.rose.backends.borders import Borders, LastBorders
 from tulip_rose.rose.backends.table import FLASH4, VARLEN
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Mask
 
 _ALL = -1

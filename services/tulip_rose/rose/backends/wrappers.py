@@ -12,7 +12,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 
 DEPTH = 3
 """Steps in flight, and one more."""

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part, Ragged
 from tulip_rose.rose.graphs.device import GraphDevice
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.graphs.layout import aligned, given_bytes, out_bytes
 from tulip_rose.rose.graphs.padding import Fields
-from tulip_rose.rose.lazy import Single
+from tulip_rose.rose.inputs import Inputs, Part, Ragged
 from tulip_rose.sequence import OutputForm, VectorType
 
 _DTYPES = {VectorType.FLOAT32: torch.float32, VectorType.INT8: torch.int8, VectorType.BINARY: torch.uint8}
 _BITS = 8
-_NOBODY = Single(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ class Frame:
 
     given: Tensor
     """uint8: what is copied in."""
-    batch: Batch
-    """Static tensors; of its sequences nothing is known but the tensors."""
+    inputs: Inputs
+    """Static tensors; of the sequences nothing is known but what they hold."""
     rows: tuple[Part, Out] | None
     """Those that the step makes, and where they go; None: states come out."""
     states: Tensor
@@ -88,17 +86,15 @@ class Arena:
         """The views of a key."""
         fields = Fields.of(self._given, key)
         longest, pads = min(key.tokens, self._widths.longest), self._buckets.most_pads(key.tokens)
-        batch = Batch(
+        inputs = Inputs(
             token_ids=fields.token_ids,
             positions=fields.positions,
             token_types=fields.token_types if self._widths.typed else None,
             ragged=Ragged(fields.cu_seqlens, key.tokens, longest, seen=fields.seen, pads=pads),
-            parts=(),
-            places=_NOBODY,
         )
         given = self._given[: given_bytes(key, typed=self._widths.typed)]
         states = self._states[: key.tokens * self._widths.hidden].view(key.tokens, -1)
         if key.form is None:
-            return Frame(given, batch, None, states)
+            return Frame(given, inputs, None, states)
         out = Out.of(self._out, key.form, key.slots)
-        return Frame(given, batch, (Part(key.form, fields.bounds), out), states)
+        return Frame(given, inputs, (Part(key.form, fields.bounds), out), states)

@@ -34,7 +34,7 @@ class Entry:
             TooLargeError: there is none.
         """
         self._check(batch)
-        fit = self._buckets.fit(batch.ragged.tokens, len(batch.places))
+        fit = self._buckets.fit(batch.tokens, len(batch.places))
         if fit is None:
             raise too_large(batch, "there is no step of this size")
         rows, slots = fit
@@ -57,16 +57,16 @@ class Entry:
         return key
 
     def _check(self, batch: Batch) -> None:
-        if batch.ragged.longest > self._model.positions:
-            raise IndexError(f"{batch.ragged.longest} tokens in a model of {self._model.positions} positions")
-        _check_range("token", batch.token_ids.numpy(), self._model.vocabulary_size)
+        if batch.longest > self._model.positions:
+            raise IndexError(f"{batch.longest} tokens in a model of {self._model.positions} positions")
+        _check_range("token", batch.token_ids, self._model.vocabulary_size)
         if batch.token_types is not None and self._model.token_types > 1:
-            _check_range("type", batch.token_types.numpy(), self._model.token_types)
+            _check_range("type", batch.token_types, self._model.token_types)
 
 
 def too_large(batch: Batch, why: str) -> TooLargeError:
     """The error of a batch that has no room."""
-    return TooLargeError(f"{len(batch.places)} sequences of {batch.ragged.tokens} tokens: {why}")
+    return TooLargeError(f"{len(batch.places)} sequences of {batch.tokens} tokens: {why}")
 
 
 def _check_range(what: str, values: NDArray[Any], end: int) -> None:

@@ -8,7 +8,7 @@ run behind it, on the states that it leaves.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 
 import torch
@@ -30,6 +30,7 @@ from tulip_rose.rose.graphs.ring import Ring
 from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.graphs.state import GraphState
 from tulip_rose.rose.graphs.verify import compare, texts
+from tulip_rose.rose.inputs import Part, Ragged
 from tulip_rose.rose.layers.attention import Attention
 from tulip_rose.rose.layers.head import Head, Made, fetched, taken
 from tulip_rose.rose.models.model import Model
@@ -109,7 +110,7 @@ class Framed:
 
     def suits(self, batch: Batch) -> bool:
         """Whether the attention can be that of a step over static buffers; else the batch takes one without."""
-        return self._ahead is None or self._ahead.suits(batch.ragged)
+        return self._ahead is None or self._ahead.suits(Ragged.of(batch))
 
     def prewarm(self, progress: Progress) -> None:
         """Capture the graphs of the list, and say after each how many of how many are done.
@@ -161,7 +162,7 @@ class Framed:
         key = self._entry.key(batch)
         launched = self._launch(key, batch)
         counts = self.counts
-        counts.pad_tokens += key.tokens - batch.ragged.tokens
+        counts.pad_tokens += key.tokens - batch.tokens
         counts.pad_sequences += key.slots - len(batch.places)
         return launched
 
@@ -275,12 +276,12 @@ class Framed:
 
     def _step(self, frame: Frame) -> None:
         """What a graph is of: from static buffers to static buffers."""
-        states = self._model(frame.batch)
+        states = self._model(frame.inputs)
         if frame.rows is None:
             frame.states.copy_(states)
             return
         part, out = frame.rows
-        made = self._heads[OutputKind.DENSE](states, part, frame.batch)
+        made = self._heads[OutputKind.DENSE](states, part, frame.inputs)
         out.rows.copy_(made.rows)
         out.finite.copy_(made.finite)
 
@@ -292,8 +293,8 @@ class Framed:
             load, unload = slot.loads(), slot.results()
             for part in batch.parts:
                 head = self._heads[part.form.kind]
-                rows = head(frame.states, replace(part, load=load), frame.batch)
-                made.append(fetched(rows, unload))
+                own = Part(part.form, torch.from_numpy(part.bounds), load)
+                made.append(fetched(head(frame.states, own, frame.inputs), unload))
 
         self._device.run(run)
         return FramedLaunched(self._device.mark(), lambda: tuple(map(taken, made)))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part, Ragged
+from tulip_rose.rose.inputs import Inputs, Part, Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask, TorchAttention, choose
 from tulip_rose.rose.layers.head import Head, Made, made_of, pooled_needs
 from tulip_rose.rose.layers.kit import TorchKit
@@ -63,12 +63,12 @@ class BoundsHead:
     def __init__(self, poolings: Poolings, rows: tuple[RowModule, ...] = ()) -> None:
         self._poolings, self._modules = poolings, rows
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`."""
         # Slots without a span all have the same bounds: they are pooled once.
         bounds, which = part.bounds.unique(dim=0, return_inverse=True)
         spans = Part(part.form, bounds).spans
-        rows = pool(states, spans, self._poolings, batch.positions)[which]
+        rows = pool(states, spans, self._poolings, inputs.positions)[which]
         return made_of(rows, self._modules, part.form)
 
     def needs(self, step: StepSize) -> HeadNeeds:

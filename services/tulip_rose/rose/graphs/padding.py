@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.batch import Asked, Batch
 from tulip_rose.rose.graphs.key import Key
 from tulip_rose.rose.graphs.layout import given_bytes, narrow_bytes
 
@@ -65,25 +65,24 @@ def _typed(buffer: A, dtype: str) -> A:
     return view
 
 
-def fill(fields: Fields[NDArray[Any]], batch: Batch, pooled: Part | None, *, typed: bool = True) -> None:
+def fill(fields: Fields[NDArray[Any]], batch: Batch, pooled: Asked | None, *, typed: bool = True) -> None:
     """Write a batch that fits: with pads it has fewer sequences than there are slots.
 
     Args:
         fields: all is written.
-        batch: on the host.
+        batch: real tokens alone.
         pooled: the part whose spans the step pools, no more than there are slots; None: it pools none.
         typed: whether types of tokens are read; else they are not written.
     """
-    ragged = batch.ragged
-    _fill(fields.token_ids, batch.token_ids.numpy(), PAD)
-    _fill(fields.positions, batch.positions.numpy(), 0)
+    _fill(fields.token_ids, batch.token_ids, PAD)
+    _fill(fields.positions, batch.positions, 0)
     if typed:
-        _fill(fields.token_types, _NONE if batch.token_types is None else batch.token_types.numpy(), 0)
-    _fill(fields.cu_seqlens, ragged.starts.numpy(), fields.token_ids.shape[0])
+        _fill(fields.token_types, _NONE if batch.token_types is None else batch.token_types, 0)
+    _fill(fields.cu_seqlens, batch.starts, fields.token_ids.shape[0])
     np.subtract(fields.cu_seqlens[1:], fields.cu_seqlens[:-1], out=fields.seen)
-    if ragged.partly is not None:
-        fields.seen[: ragged.partly.shape[0]] = ragged.partly
-    _fill(fields.bounds, _NO_SPANS if pooled is None else pooled.bounds.numpy(), _FIRST)
+    if batch.partly is not None:
+        fields.seen[: batch.partly.shape[0]] = batch.partly
+    _fill(fields.bounds, _NO_SPANS if pooled is None else pooled.bounds, _FIRST)
 
 
 def _fill(target: NDArray[Any], values: NDArray[Any], rest: int | NDArray[Any]) -> None:

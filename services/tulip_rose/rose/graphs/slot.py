@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose import lazy
-from tulip_rose.rose.batch import Batch, Load, Part
+from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.arena import Frame, Out, Widths
 from tulip_rose.rose.graphs.device import GraphDevice
 from tulip_rose.rose.graphs.growing import Growing
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.graphs.layout import given_bytes, out_bytes
 from tulip_rose.rose.graphs.padding import Fields, fill
+from tulip_rose.rose.inputs import Load, Part
 
 
 class Tray:

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.kernels.norm import TritonNorm, normed
 from tulip_rose.rose.layers.places import Place, Places
 
@@ -51,17 +51,17 @@ class TritonEmbedding:
         """Take tables [vocabulary, H] and [places, H] and a norm of this kit."""
         self._words, self._places, self._norm, self._place = words.contiguous(), places.contiguous(), norm, place
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """See `Embedding`.
 
         Raises:
             IndexError: a sequence is longer than the model has places.
         """
         norm = self._norm
-        rows, types, apart = self._rows(batch)
+        rows, types, apart = self._rows(inputs)
         out = torch.empty((rows.shape[0], norm.size), dtype=self._words.dtype, device=self._words.device)
         _embed[(rows.shape[0],)](
-            *(batch.token_ids, rows, types, self._words, self._places, norm.weight, norm.bias, out, norm.epsilon),
+            *(inputs.token_ids, rows, types, self._words, self._places, norm.weight, norm.bias, out, norm.epsilon),
             *(self._words.shape[0], self._places.shape[0], apart),
             size=norm.size,
             block=norm.line.block,
@@ -70,10 +70,10 @@ class TritonEmbedding:
         )
         return out
 
-    def _rows(self, batch: Batch) -> tuple[Tensor, Tensor | None, int]:
+    def _rows(self, inputs: Inputs) -> tuple[Tensor, Tensor | None, int]:
         """Rows of the table of places, types to be added to them, and how many rows a type has."""
         place = self._place
         if not isinstance(place, Places) or place.padding is not None:
-            return place(batch), None, 0
-        place.check(batch)
-        return batch.positions, place.told_types(batch), place.positions
+            return place(inputs), None, 0
+        place.check(inputs)
+        return inputs.positions, place.told_types(inputs), place.positions

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.kernels.finish import finish_rows
 from tulip_rose.rose.kernels.pool import PICKED, pool_spans
 from tulip_rose.rose.layers.head import Made, pooled_needs
@@ -23,12 +23,12 @@ class TritonHead:
         alone = len(poolings) == 1 and not rows
         self._pick = PICKED.get(poolings[0]) if alone else None
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`."""
         bounds = part.placed
         if self._pick is not None:
             return finish_rows(states, part.form, bounds=bounds, pick=self._pick)
-        rows = pool_spans(states, bounds, self._poolings, batch.positions)
+        rows = pool_spans(states, bounds, self._poolings, inputs.positions)
         good = self._known(rows)
         for module in self._modules:
             rows = module(rows)

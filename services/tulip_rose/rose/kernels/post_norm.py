@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.block import PostNormBlock
 
 

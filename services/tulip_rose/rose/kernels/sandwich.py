@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.kernels.norm import TritonNorm, normed
 from tulip_rose.rose.layers.rope import Turn
 from tulip_rose.rose.layers.rotary import SandwichBlock

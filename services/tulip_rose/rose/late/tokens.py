@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.layers.head import Made, made_of, rows_needs
 from tulip_rose.rose.plan.heads import HeadNeeds, StepSize, bounds_bytes
 from tulip_rose.rose.rows.row_module import RowModule
@@ -16,7 +16,7 @@ class TokensHead:
     def __init__(self, modules: tuple[RowModule, ...]) -> None:
         self._modules = modules
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`."""
         return made_of(states[part.placed[:, 0]].float(), self._modules, part.form)
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tulip_rose.rose.batch import Group, Ragged
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Group, Ragged
 from tulip_rose.rose.layers.bias import Bias
 
 

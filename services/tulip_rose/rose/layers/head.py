@@ -7,7 +7,7 @@ from typing import Protocol
 from torch import Tensor
 
 from tulip_rose.rose import lazy
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.output import finish, finite
 from tulip_rose.rose.plan.heads import FLOAT32, HeadNeeds, StepSize, results_bytes, rows_bytes
 from tulip_rose.rose.pooling import pool
@@ -49,8 +49,8 @@ def taken(made: Made) -> lazy.Part:
 class Head(Protocol):
     """Makes rows of one kind."""
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
-        """Rows of states [T, H]; the part is one of the batch's."""
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
+        """Rows of states [T, H]; the part is one of the inputs'."""
 
     def needs(self, step: StepSize) -> HeadNeeds:
         """What it takes in steps that are no larger than this one."""
@@ -63,9 +63,9 @@ class TorchHead:
         self._poolings = poolings
         self._modules = rows
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`."""
-        return made_of(pool(states, part.spans, self._poolings, batch.positions), self._modules, part.form)
+        return made_of(pool(states, part.spans, self._poolings, inputs.positions), self._modules, part.form)
 
     def needs(self, step: StepSize) -> HeadNeeds:
         """See `Head`."""

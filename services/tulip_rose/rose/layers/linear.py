@@ -58,7 +58,7 @@ class TorchLinear:
         """Take a weight [out, in] and a bias [out]."""
         self._bias = None if bias is None else bias.to(weight.dtype)
         self._activation = activation
-        self._packed = weight.device.type == "cpu" and torch.backends.mkldnn.is_available()
+        self._packed = weight.device.type == "cpu" and _packs(weight.dtype)
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None) if self._packed else weight
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -75,3 +75,10 @@ class TorchLinear:
             y: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, residual, self._weight, self._bias, "add")
             return y
         return functional.linear(x, self._weight, self._bias).add_(residual)
+
+
+def _packs(dtype: torch.dtype) -> bool:
+    """Whether oneDNN has packed weights of this type on this processor: of bfloat16 only with AVX-512 or better."""
+    if not torch.backends.mkldnn.is_available():
+        return False
+    return dtype is not torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

@@ -7,7 +7,7 @@ that it must be made for, and its threads share parts so that none waits for one
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask
 from tulip_rose.rose.layers.linear import Activation
 from tulip_rose.rose.native.library import Heads, Layer, Norm, Team, byref

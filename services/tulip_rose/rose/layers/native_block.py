@@ -5,7 +5,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.block import PostNormBlock
 from tulip_rose.rose.layers.native import LANES, NativeAttention, NativeLinear, NativeNorm, shape_of, wide
 from tulip_rose.rose.native.library import Block, Team, byref

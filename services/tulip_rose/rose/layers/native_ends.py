@@ -5,7 +5,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.layers.head import Head, Made
 from tulip_rose.rose.layers.native import NativeNorm, wide
 from tulip_rose.rose.layers.norm import Norm
@@ -28,20 +28,20 @@ class NativeEmbedding:
         self._words, self._places, self._norm, self._place = words, places, cast(NativeNorm, norm), place
         self._tables = Tables(words.data_ptr(), places.data_ptr(), words.shape[0], places.shape[0])
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """See `Embedding`.
 
         Raises:
             IndexError: a token or a place is in no table.
         """
-        rows, places = batch.token_ids.shape[0], self._place(batch)
+        rows, places = inputs.token_ids.shape[0], self._place(inputs)
         out = torch.empty((rows, self._words.shape[1]), dtype=self._words.dtype)
         wrong = self._kernels.rose_embed(
             *(self._team.address, wide(out.dtype), byref(self._norm.norm), byref(self._tables)),
-            *(batch.token_ids.data_ptr(), places.data_ptr(), rows, out.data_ptr()),
+            *(inputs.token_ids.data_ptr(), places.data_ptr(), rows, out.data_ptr()),
         )
         if wrong >= 0:
-            token, place = int(batch.token_ids[wrong]), int(places[wrong])
+            token, place = int(inputs.token_ids[wrong]), int(places[wrong])
             raise IndexError(f"token {token} or place {place} is in no table of the model")
         return out
 
@@ -59,11 +59,11 @@ class NativeHead:
         """Whether the kernel can: one pooling that it has, and nothing between pooling and the form."""
         return len(poolings) == 1 and poolings[0] in _POOLINGS and not rows
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`."""
         form, rows = part.form, part.bounds.shape[0]
         if form.vector_type is not VectorType.FLOAT32:
-            return self._other(states, part, batch)
+            return self._other(states, part, inputs)
         vectors = torch.empty((rows, form.dimensions), dtype=torch.float32)
         finite = torch.empty(rows, dtype=torch.bool)
         asked = Form(self._pooling, states.shape[1], form.dimensions, form.normalize)

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 
-Place = Callable[[Batch], Tensor]
+Place = Callable[[Inputs], Tensor]
 """Row of each token, int64 [T]."""
 
 
-def in_order(batch: Batch) -> Tensor:
+def in_order(inputs: Inputs) -> Tensor:
     """Tokens by their position alone. See `Place`."""
-    return batch.positions
+    return inputs.positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +38,35 @@ class Places:
         """Tokens of the longest sequence that has places for all."""
         return self.positions if self.padding is None else self.positions - self.padding - 1
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """See `Place`.
 
         Raises:
             IndexError: a sequence is too long, or, on a CPU, a type is unknown.
         """
-        self.check(batch)
-        rows = batch.positions if self.padding is None else _counted(batch, self.padding)
-        types = self.told_types(batch)
+        self.check(inputs)
+        rows = inputs.positions if self.padding is None else _counted(inputs, self.padding)
+        types = self.told_types(inputs)
         return rows if types is None else types * self.positions + rows
 
-    def check(self, batch: Batch) -> None:
+    def check(self, inputs: Inputs) -> None:
         """Check that every sequence has places for all of its tokens.
 
         Raises:
             IndexError: one has not.
         """
-        if batch.ragged.longest > self.longest:
-            raise IndexError(f"{batch.ragged.longest} tokens in a model of {self.longest} positions")
+        if inputs.ragged.longest > self.longest:
+            raise IndexError(f"{inputs.ragged.longest} tokens in a model of {self.longest} positions")
 
-    def told_types(self, batch: Batch) -> Tensor | None:
+    def told_types(self, inputs: Inputs) -> Tensor | None:
         """The types of tokens, where the model tells them apart and anybody said what they are."""
-        return batch.token_types if self.types > 1 else None
+        return inputs.token_types if self.types > 1 else None
 
 
-def _counted(batch: Batch, padding: int) -> Tensor:
+def _counted(inputs: Inputs, padding: int) -> Tensor:
     """`padding` plus the number of tokens in the sequence up to this one, padding not counted; for padding itself 0."""
-    kept = batch.token_ids != padding
+    kept = inputs.token_ids != padding
     counted = kept.cumsum(0)
-    begins = torch.arange(kept.shape[0], device=kept.device) - batch.positions
+    begins = torch.arange(kept.shape[0], device=kept.device) - inputs.positions
     before = (counted - kept.long())[begins]
     return (counted - before) * kept + padding

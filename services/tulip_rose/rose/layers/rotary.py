@@ -5,7 +5,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from tulip_rose.rose.batch import Ragged
+from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.layers.attention import Attention, Mask
 from tulip_rose.rose.layers.gated import Gated
 from tulip_rose.rose.layers.linear import Linear

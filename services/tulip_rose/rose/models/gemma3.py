@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
@@ -49,12 +49,12 @@ class Gemma3:
         self._norm = take.rms_norm("norm", hidden, config.number("rms_norm_eps", 1e-6), _PLUS)
         weights.finish(BUFFERS)
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """States of all tokens, [T, hidden]."""
-        x = functional.embedding(batch.token_ids, self._words) * self._scale
-        turns = {kind: rope(batch.positions) for kind, rope in self._ropes.items()}
+        x = functional.embedding(inputs.token_ids, self._words) * self._scale
+        turns = {kind: rope(inputs.positions) for kind, rope in self._ropes.items()}
         for kind, block in self._blocks:
-            x = block(x, batch.ragged, turns[kind])
+            x = block(x, inputs.ragged, turns[kind])
         return self._norm(x)
 
 

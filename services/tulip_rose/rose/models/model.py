@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.weights import Weights
 
@@ -22,7 +22,7 @@ class Model(Protocol):
     token_types: int
     """Types of tokens that it tells apart; where it tells none apart, 0 or 1, it takes any."""
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """States of all tokens, [T, hidden_size], in the dtype of the model."""
 
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.norm import Norm
@@ -41,12 +41,12 @@ class ModernBert:
         self._last_norm = _norm(config, take, "final_norm")
         weights.finish(BUFFERS)
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """States of all tokens, [T, hidden]."""
-        x = self._first_norm(functional.embedding(batch.token_ids, self._words))
-        turns = {kind: rope(batch.positions) for kind, rope in self._ropes.items()}
+        x = self._first_norm(functional.embedding(inputs.token_ids, self._words))
+        turns = {kind: rope(inputs.positions) for kind, rope in self._ropes.items()}
         for kind, block in self._blocks:
-            x = block(x, batch.ragged, turns[kind])
+            x = block(x, inputs.ragged, turns[kind])
         return self._last_norm(x)
 
 

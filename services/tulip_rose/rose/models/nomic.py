@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
@@ -66,12 +66,12 @@ class NomicBert:
         self._blocks = [_block(config, take, f"encoder.layers.{index}", kit) for index in layers]
         weights.finish(BUFFERS)
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """States of all tokens, [T, hidden]."""
-        x = self._embedding(batch)
-        turn = self._rope(batch.positions)
+        x = self._embedding(inputs)
+        turn = self._rope(inputs.positions)
         for block in self._blocks:
-            x = block(x, batch.ragged, turn)
+            x = block(x, inputs.ragged, turn)
         return x
 
 
@@ -81,13 +81,13 @@ def _renamed(config: Config) -> Config:
     return Config({**values, **config.values}, config.where)
 
 
-def _first(batch: Batch) -> Tensor:
-    return torch.zeros_like(batch.token_ids)
+def _first(inputs: Inputs) -> Tensor:
+    return torch.zeros_like(inputs.token_ids)
 
 
-def _types(batch: Batch) -> Tensor:
+def _types(inputs: Inputs) -> Tensor:
     """Tokens by type: what is added to the vector of a word. See `Place`."""
-    return _first(batch) if batch.token_types is None else batch.token_types
+    return _first(inputs) if inputs.token_types is None else inputs.token_types
 
 
 def _block(config: Config, take: Taker, name: str, kit: Kit) -> RotaryPostNormBlock:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.block import Block, PostNormBlock
 from tulip_rose.rose.layers.embedding import Embedding
@@ -104,11 +104,11 @@ class PostNormModel:
         self._embedding = _embedding(shape, places, take, kit)
         self._blocks = [_block(shape, names, f"{layers}.{index}", mask, take, kit) for index in range(shape.layers)]
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """States of all tokens, [T, hidden]."""
-        x = self._embedding(batch)
+        x = self._embedding(inputs)
         for block in self._blocks:
-            x = block(x, batch.ragged)
+            x = block(x, inputs.ragged)
         return x
 
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.errors import LoadError
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.layers.attention import Mask
 from tulip_rose.rose.layers.kit import Kit
 from tulip_rose.rose.layers.linear import Activation
@@ -39,12 +39,12 @@ class Qwen3:
         self._norm = take.rms_norm("norm", hidden, config.number("rms_norm_eps", 1e-6))
         weights.finish(BUFFERS)
 
-    def __call__(self, batch: Batch) -> Tensor:
+    def __call__(self, inputs: Inputs) -> Tensor:
         """States of all tokens, [T, hidden]."""
-        x = functional.embedding(batch.token_ids, self._words)
-        turn = self._rope(batch.positions)
+        x = functional.embedding(inputs.token_ids, self._words)
+        turn = self._rope(inputs.positions)
         for block in self._blocks:
-            x = block(x, batch.ragged, turn)
+            x = block(x, inputs.ragged, turn)
         return self._norm(x)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.layers.head import Made, made_of, rows_needs
 from tulip_rose.rose.plan.heads import HeadNeeds, StepSize, bounds_bytes
 from tulip_rose.rose.rows.row_module import RowModule
@@ -21,9 +21,9 @@ class LastKeptHead:
         """Take the id that stands for padding, and the modules that rows go through."""
         self._padding, self._modules = padding, rows
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`."""
-        rows = states[last_kept(batch.token_ids, part.placed, self._padding)].float()
+        rows = states[last_kept(inputs.token_ids, part.placed, self._padding)].float()
         return made_of(rows, self._modules, part.form)
 
     def needs(self, step: StepSize) -> HeadNeeds:

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tulip_rose.rose import lazy
-from tulip_rose.rose.batch import Batch, Part
+from tulip_rose.rose.inputs import Inputs, Part
 from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.plan.heads import FLOAT32, HeadNeeds, StepSize, results_bytes
 from tulip_rose.rose.sparse.terms import Terms
@@ -34,10 +34,10 @@ class LexicalHead:
         self._weight, self._bias = weight, bias
         self._vocabulary, self._unused = vocabulary, unused.cpu().numpy()
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`; dimensions are the terms that a row keeps at most."""
         weights = functional.linear(states.float(), self._weight, self._bias)[:, 0].relu()
-        tokens = torch.stack((batch.token_ids.int(), weights.view(torch.int32)))
+        tokens = torch.stack((inputs.token_ids.int(), weights.view(torch.int32)))
         return Made(tokens, weights.isfinite(), partial(self._of_spans, part.bounds.numpy(), part.form.dimensions))
 
     def needs(self, step: StepSize) -> HeadNeeds:

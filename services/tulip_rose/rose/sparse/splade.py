@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tulip_rose.rose.batch import Batch, Group, Part
+from tulip_rose.rose.inputs import Group, Inputs, Part
 from tulip_rose.rose.layers.head import Made
 from tulip_rose.rose.output import finite
 from tulip_rose.rose.plan.heads import FLOAT32, HeadNeeds, StepSize, results_bytes
@@ -64,7 +64,7 @@ class SpladeHead:
         self.terms = vocabulary.terms
         self._tokens = max(logits // vocabulary.terms, 1)
 
-    def __call__(self, states: Tensor, part: Part, batch: Batch) -> Made:
+    def __call__(self, states: Tensor, part: Part, inputs: Inputs) -> Made:
         """See `Head`; dimensions are the terms that a row keeps at most."""
         count = part.bounds.shape[0]
         weights = torch.empty((count, self.terms), dtype=torch.float32, device=states.device)
