@@ -49,7 +49,7 @@ def room_for(cuda: FakeCuda, rows: int) -> None:
     run = cuda.run
 
     def small(step: Any) -> Any:
-        if step.args[0].batch.token_ids.shape[0] > rows:
+        if step.args[0].inputs.token_ids.shape[0] > rows:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
         return run(step)
 

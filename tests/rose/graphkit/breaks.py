@@ -197,17 +197,17 @@ BREAKS: dict[str, Break] = {
     "an evicted graph that is replayed": Break(
         "graphs.framed:Framed._evict", (("self._graphs.pop(key)", "self._graphs[key]"),), HELD
     ),
-    "pads that nobody owns": filled(LAID, ("fields.token_ids.shape[0])\n", "int(ragged.starts[-1]))\n")),
+    "pads that nobody owns": filled(LAID, ("fields.token_ids.shape[0])\n", "int(batch.starts[-1]))\n")),
     "pads that keep an id": filled(WRITTEN, ("batch.token_ids, PAD)", "batch.token_ids, fields.token_ids[-1])")),
     "pads that keep a place": filled(WRITTEN, ("batch.positions, 0)", "batch.positions, fields.positions[-1])")),
     "spans of the batch before": filled(
         WRITTEN,
         (
-            "_NO_SPANS if pooled is None else pooled.bounds.numpy(), _FIRST",
-            "_NO_SPANS if pooled is None else pooled.bounds.numpy(), fields.bounds[-1].copy()",
+            "_NO_SPANS if pooled is None else pooled.bounds, _FIRST",
+            "_NO_SPANS if pooled is None else pooled.bounds, fields.bounds[-1].copy()",
         ),
     ),
-    "tokens that nobody may see": filled(SEES, ("if ragged.partly is not None:", "if False:")),
+    "tokens that nobody may see": filled(SEES, ("if batch.partly is not None:", "if False:")),
     "types of the batch before": filled(WRITTEN, ("if typed:", "if batch.token_types is not None:")),
     "an error of the device for one of a step": Break(
         "graphs.framed:Framed._failure",

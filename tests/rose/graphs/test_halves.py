@@ -56,7 +56,7 @@ def test_one_text_without_memory_fails_and_the_next_one_does_not(folder: Path, l
     run, long, short = device.run, *([Sequence.whole(own, FORM)] for own in texts_of([40, 3]))
 
     def small_only(step: Any) -> None:
-        if step.args[0].batch.token_ids.shape[0] > 32:
+        if step.args[0].inputs.token_ids.shape[0] > 32:
             raise torch.OutOfMemoryError("CUDA out of memory")
         run(step)
 

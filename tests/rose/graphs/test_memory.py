@@ -13,8 +13,8 @@ from graphkit.live import most_alive
 from graphkit.outputs import OUTPUTS, batch_of
 from safetensors.torch import load_file
 from torch import Tensor
-from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.cpu_device import CpuGraphDevice
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.late.tokens import TokensHead
 from tulip_rose.rose.layers.head import Head, TorchHead
 from tulip_rose.rose.layers.kit import TorchKit
@@ -62,9 +62,9 @@ HEADS: dict[str, tuple[Head, OutputForm]] = {
 }
 
 
-def batch(form: OutputForm, lengths: list[int]) -> Batch:
+def inputs_of(form: OutputForm, lengths: list[int]) -> Inputs:
     rng = np.random.default_rng(5)
-    return batch_of([rng.integers(2, 60, length).astype(np.int32) for length in lengths], [form])
+    return Inputs.of(batch_of([rng.integers(2, 60, length).astype(np.int32) for length in lengths], [form]))
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -73,10 +73,10 @@ def test_a_head_makes_no_more_at_once_than_it_says_and_about_as_much(name: str) 
     dtype = torch.float32 if isinstance(head, SpladeHead) else torch.bfloat16
     shares = list[float]()
     for lengths in ([1] * 60, [16] * 16, [200, 56]):
-        asked = batch(form, lengths)
-        states = torch.randn(asked.ragged.tokens, HIDDEN).to(dtype)
-        planned = head.needs(StepSize(asked.ragged.tokens, len(lengths), HIDDEN, dtype.itemsize))
-        measured = most_alive(partial(head, states, asked.parts[0], asked))
+        inputs = inputs_of(form, lengths)
+        states = torch.randn(inputs.ragged.tokens, HIDDEN).to(dtype)
+        planned = head.needs(StepSize(inputs.ragged.tokens, len(lengths), HIDDEN, dtype.itemsize))
+        measured = most_alive(partial(head, states, inputs.parts[0], inputs))
         shares.append(measured / planned.device)
     assert max(shares) <= 1
     assert max(shares) > 0.5

@@ -78,7 +78,7 @@ class TorchLinear:
 
 
 def _packs(dtype: torch.dtype) -> bool:
-    """Whether oneDNN has packed weights of this type on this processor: of bfloat16 only with AVX-512 or better."""
+    """Whether oneDNN packs weights of this type on this processor: bfloat16 only with AVX-512 or AVX-NE-CONVERT."""
     if not torch.backends.mkldnn.is_available():
         return False
     return dtype is not torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

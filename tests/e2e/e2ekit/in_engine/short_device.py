@@ -33,4 +33,4 @@ class ShortDevice(CpuGraphDevice):
 
 def _tokens(step: Step) -> int:
     """Of a step over a frame; 0 of what runs behind one."""
-    return int(step.args[0].batch.token_ids.shape[0]) if isinstance(step, partial) else 0
+    return int(step.args[0].inputs.token_ids.shape[0]) if isinstance(step, partial) else 0
