@@ -103,7 +103,11 @@ def _commit() -> str:
 
 
 def _cpu() -> str:
+    """Its name, and what tells generations apart that virtual machines call by one name."""
     info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    first = info.read_text(encoding="utf-8").partition("\n\n")[0] if info.exists() else ""
+    told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+    if "model name" not in told:
+        return platform.processor()
+    wide = "AVX-512" if "avx512bw" in told.get("flags", "").split() else "no AVX-512"
+    return f"{told['model name']} (family {told.get('cpu family')}, model {told.get('model')}, {wide})"
