@@ -31,6 +31,7 @@ def test_real_tokens_come_first_and_a_valid_id_fills_what_is_padded(lengths: lis
     ids, tokens = batch.token_ids.tolist(), sum(lengths)
     assert sorted(ids[:tokens]) == sorted(int(i) for s in sequences for i in s.token_ids)
     assert len(ids) == tokens == batch.tokens == inputs.ragged.tokens
+    assert batch.longest == inputs.ragged.longest == max(lengths)
     padded = inputs.padded(tokens + 5)
     assert padded.token_ids.tolist() == [*ids, 0, 0, 0, 0, 0]
     assert padded.positions.tolist() == [*batch.positions.tolist(), 0, 0, 0, 0, 0]

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from transformers import BertModel
 from tulip_rose.rose.batch import Batch
+from tulip_rose.rose.buckets import bucket_tokens
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.errors import StepError
+from tulip_rose.rose.inputs import Inputs
 from tulip_rose.rose.options import EngineOptions
 from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
@@ -126,6 +128,25 @@ def test_a_closed_engine_has_finished_what_was_launched(tiny: Path) -> None:
     result = engine.step(Batch.pack([Sequence.whole(own, engine.card.form()) for own in texts([60] * 50)]))
     engine.close()
     assert result.ready()
+
+
+def test_torch_is_given_one_of_few_sizes_and_the_device_the_tokens_of_the_batch(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as there are decide how many threads a step gets; only torch's own layers meet rows beyond them."""
+    engine, sizes, asked = Engine.load(tiny), list[int](), list[int]()
+    model, launch = engine._model, engine._device.launch
+
+    def sized(inputs: Inputs) -> torch.Tensor:
+        sizes.append(inputs.token_ids.shape[0])
+        return model(inputs)
+
+    monkeypatch.setattr(engine, "_model", sized)
+    monkeypatch.setattr(engine._device, "launch", lambda work, rows: asked.append(rows) or launch(work, rows))
+    for lengths in ([3], [60, 9], [33] * 9):
+        embed(engine, texts(lengths))
+    assert asked == [3, 69, 297]
+    assert sizes == ([bucket_tokens(tokens) for tokens in asked] if engine._kit.rounds else asked)
 
 
 @pytest.mark.gpu

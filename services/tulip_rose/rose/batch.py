@@ -12,7 +12,7 @@ from collections.abc import Sequence as Sequences
 from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ from tulip_rose.sequence import OutputForm, Sequence, Span
 Lengths = Sequences[int] | NDArray[np.int64]
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
     """All rows of one output form."""
 
     form: OutputForm

@@ -72,6 +72,9 @@ class Single(Sequence[tuple[Place, ...]]):
     def __init__(self, order: Order) -> None:
         self._order = order
 
+    def __repr__(self) -> str:
+        return f"Single({self.slots})"
+
     def __len__(self) -> int:
         return 1 if self._order is None else len(self._order)
 

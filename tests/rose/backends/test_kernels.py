@@ -83,7 +83,7 @@ def test_keys_of_a_text_are_never_split_in_flash_attention_4(flash: FlashAttenti
 def test_tokens_that_nobody_sees_are_left_out_where_all_others_are_seen(
     flash: FlashAttention, kernel: list[dict[str, Any]], opened: Any
 ) -> None:
-    assert opened(CPU).serves(PARTLY, Mask())
+    assert opened(CPU).serves(Mask(), partly=True)
     is_ours(opened(CPU), Mask(), ragged=PARTLY)
 
 
@@ -92,8 +92,8 @@ def test_nothing_serves_tokens_that_nobody_sees_beside_windows(
     flash: FlashAttention, wrappers: list[Wrapper], mask: Mask
 ) -> None:
     backends = flash_attention_4(CPU), torch_varlen(CPU), RaggedPrefill(FA3, CPU)
-    assert all(each.serves(RAGGED, mask) and not each.serves(PARTLY, mask) for each in backends)
-    assert not RaggedPrefill(FA3, CPU).serves(PARTLY, Mask())
+    assert all(each.serves(mask, partly=False) and not each.serves(mask, partly=True) for each in backends)
+    assert not RaggedPrefill(FA3, CPU).serves(Mask(), partly=True)
 
 
 @pytest.mark.parametrize("which", [flash_attention_4, torch_varlen, lambda device: RaggedPrefill(FA2, device)])

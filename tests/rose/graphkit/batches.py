@@ -1,13 +1,13 @@
 """Batches of texts."""
 
 from collections.abc import Sequence as Sequences
+from math import inf
 from typing import Any
 
 import numpy as np
-import torch
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.inputs import Ragged
-from tulip_rose.sequence import OutputForm, Sequence
+from tulip_rose.sequence import OutputForm, Sequence, Want
 
 FORM = OutputForm(32, normalize=False)
 
@@ -18,6 +18,9 @@ def batch_of(ids: list[Any], form: OutputForm = FORM) -> Batch:
 
 def ragged_of(lengths: Sequences[int], seen: Sequences[int] = ()) -> Ragged:
     """Sequences of these lengths, ascending; of each the first `seen` tokens are seen, where not all of all are."""
-    starts = np.cumsum([0, *lengths], dtype=np.int32)
-    partly = np.asarray(seen, dtype=np.int32) if len(seen) else None
-    return Ragged(torch.from_numpy(starts), int(starts[-1]), lengths[-1], partly)
+    unseen = [length - count for length, count in zip(lengths, seen or lengths, strict=True)]
+    wants = (Want(((0, 1),), FORM),)
+    texts = zip(lengths, unseen, strict=True)
+    return Ragged.of(
+        Batch.pack([Sequence(np.zeros(length, np.int32), wants, 0.0, inf, unseen=own) for length, own in texts])
+    )

@@ -24,8 +24,8 @@ class Planning(OffsetsAttention):
     def plan_ahead(self, starts: Tensor) -> None:
         self.planned.append(starts.tolist())
 
-    def suits(self, ragged: Ragged) -> bool:
-        return ragged.partly is None
+    def suits(self, *, partly: bool) -> bool:
+        return not partly
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, ragged: Ragged, mask: Mask, scale: float) -> Tensor:
         if ragged.seen is not None:

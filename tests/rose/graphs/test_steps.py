@@ -67,9 +67,12 @@ def test_a_capture_waits_for_an_idle_device(folder: Path, load: Any, texts_of: A
 
 
 @pytest.mark.parametrize(("token", "length"), [(60, 3), (-1, 3), (5, 151)])
-def test_what_is_in_no_table_never_reaches_the_device(folder: Path, load: Any, token: int, length: int) -> None:
+@pytest.mark.parametrize("others", [[], [2, 7]], ids=str)
+def test_what_is_in_no_table_never_reaches_the_device(
+    folder: Path, load: Any, texts_of: Any, token: int, length: int, others: list[int]
+) -> None:
     engine = load(folder)
     before = dict(engine._device.asked)
     with pytest.raises(IndexError):
-        engine.step(batch_of([np.full(length, token, np.int32)]))
+        engine.step(batch_of([*texts_of(others), np.full(length, token, np.int32)]))
     assert engine._device.asked == before

@@ -9,7 +9,6 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from tulip_rose.rose.backends.asked import Asked
-from tulip_rose.rose.inputs import Ragged
 from tulip_rose.rose.plan.memory import AttentionNeeds
 
 
@@ -24,8 +23,8 @@ class PlansAhead(Protocol):
             starts: int32 [slots + 1], on the host, as the padding law has it; read until the step is done.
         """
 
-    def suits(self, ragged: Ragged) -> bool:
-        """Whether these sequences can be attended in a step over static buffers; asked with lengths of the host."""
+    def suits(self, *, partly: bool) -> bool:
+        """Whether a batch can be attended in a step over static buffers; `partly`: some of its tokens are not seen."""
 
 
 @runtime_checkable

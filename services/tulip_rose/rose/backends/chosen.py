@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 class Backend(Attention, Protocol):
     """An attention that not all batches suit."""
 
-    def serves(self, ragged: Ragged, mask: Mask) -> bool:
-        """Whether it can attend over these sequences."""
+    def serves(self, mask: Mask, *, partly: bool) -> bool:
+        """Whether it can attend over sequences of which all tokens are seen, or `partly` not."""
 
 
 _OPEN: dict[str, Callable[[torch.device], Backend]] = {
@@ -77,7 +77,7 @@ class ChosenAttention:
                 self._in_steps.append((chosen, mask))
             self.name = "+".join(sorted({(each or self._plain).name for each in self._by_kind.values()}))
         backend = self._by_kind[asked]
-        if backend is not None and backend.serves(ragged, mask):
+        if backend is not None and backend.serves(mask, partly=ragged.partly is not None):
             return backend(q, k, v, ragged, mask, scale)
         return self._plain(q, k, v, ragged, mask, scale)
 
@@ -88,9 +88,9 @@ class ChosenAttention:
         for backend in self._planned:
             backend.plan_ahead(starts)
 
-    def suits(self, ragged: Ragged) -> bool:
+    def suits(self, *, partly: bool) -> bool:
         """See `PlansAhead`."""
-        return all(backend.serves(ragged, mask) for backend, mask in self._in_steps)
+        return all(backend.serves(mask, partly=partly) for backend, mask in self._in_steps)
 
     def needs(self, kinds: Iterable[Asked], sizes: int) -> AttentionNeeds:
         """See `Takes`."""

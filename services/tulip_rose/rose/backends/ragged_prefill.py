@@ -50,9 +50,9 @@ class RaggedPrefill:
         return out.flatten(1)
 
     @staticmethod
-    def serves(ragged: Ragged, mask: Mask) -> bool:
+    def serves(mask: Mask, *, partly: bool) -> bool:
         """Whether it can: the keys of a text are all those between its offsets."""
-        return not ragged.partly_seen
+        return not partly
 
     def plan_ahead(self, starts: Tensor) -> None:
         """See `PlansAhead`."""

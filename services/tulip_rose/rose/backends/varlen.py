@@ -39,14 +39,14 @@ class VarlenAttention:
         return out.flatten(1)
 
     @staticmethod
-    def serves(ragged: Ragged, mask: Mask) -> bool:
+    def serves(mask: Mask, *, partly: bool) -> bool:
         """Whether it can.
 
         These kernels lay the last key that is seen under the last query, so that what is before and after a query
         means something else where keys at the end are left out. So beside windows all tokens of a text have to be
         seen, which nobody can check where lengths are known to the device alone.
         """
-        return not ragged.partly_seen or _sees_all(mask)
+        return not partly or _sees_all(mask)
 
 
 def flash_attention_4(device: torch.device) -> VarlenAttention:

@@ -30,7 +30,7 @@ from tulip_rose.rose.graphs.ring import Ring
 from tulip_rose.rose.graphs.slot import Slot
 from tulip_rose.rose.graphs.state import GraphState
 from tulip_rose.rose.graphs.verify import compare, texts
-from tulip_rose.rose.inputs import Part, Ragged
+from tulip_rose.rose.inputs import Part
 from tulip_rose.rose.layers.attention import Attention
 from tulip_rose.rose.layers.head import Head, Made, fetched, taken
 from tulip_rose.rose.models.model import Model
@@ -110,7 +110,7 @@ class Framed:
 
     def suits(self, batch: Batch) -> bool:
         """Whether the attention can be that of a step over static buffers; else the batch takes one without."""
-        return self._ahead is None or self._ahead.suits(Ragged.of(batch))
+        return self._ahead is None or self._ahead.suits(partly=batch.partly is not None)
 
     def prewarm(self, progress: Progress) -> None:
         """Capture the graphs of the list, and say after each how many of how many are done.

@@ -50,7 +50,7 @@ def faulty_step(engine, batch):
         time.sleep(0.05)
     wrong = next(turns) if told("misbehave") else None
     if wrong is not None:
-        return LazyTensor(engine._device.launch(partial(wrong, engine, batch), batch.token_ids.numel()), batch.places)
+        return LazyTensor(engine._device.launch(partial(wrong, engine, batch), batch.tokens), batch.places)
     if told("misbehave"):
         time.sleep(LATE_S)
     return step(engine, batch)
