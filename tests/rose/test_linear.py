@@ -96,13 +96,12 @@ def test_an_activation_is_right_far_from_zero_too(kit: Kit, activation: Activati
 
 
 @pytest.mark.parametrize("activation", list(Activation))
-def test_a_processor_that_packs_no_bfloat16_computes_with_plain_weights(
+def test_a_processor_that_multiplies_no_bfloat16_multiplies_float32(
     monkeypatch: pytest.MonkeyPatch, activation: Activation
 ) -> None:
-    """As torch's own packing does, which raises on processors without AVX-512."""
-
     def refuse(weight: Tensor, rows: None) -> Tensor:
-        assert weight.dtype is not torch.bfloat16, "the processor cannot"
+        # As on processors without AVX-512.
+        assert weight.dtype is torch.float32, "the processor cannot"
         return packed(weight, rows)
 
     packed = torch.ops.mkldnn._reorder_linear_weight

@@ -56,13 +56,19 @@ class TorchLinear:
 
     def __init__(self, weight: Tensor, bias: Tensor | None, activation: Activation = Activation.NONE) -> None:
         """Take a weight [out, in] and a bias [out]."""
+        self._packed = weight.device.type == "cpu" and torch.backends.mkldnn.is_available()
+        self._narrow = weight.dtype if self._packed and not _multiplies(weight.dtype) else None
+        if self._narrow:
+            weight = weight.float()
         self._bias = None if bias is None else bias.to(weight.dtype)
         self._activation = activation
-        self._packed = weight.device.type == "cpu" and _packs(weight.dtype)
         self._weight = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None) if self._packed else weight
 
     def __call__(self, x: Tensor) -> Tensor:
         """See `Linear`."""
+        return self._of(x.float()).to(self._narrow) if self._narrow else self._of(x)
+
+    def _of(self, x: Tensor) -> Tensor:
         if not self._packed:
             return PLAIN[self._activation](functional.linear(x, self._weight, self._bias))
         fused = self._activation if self._activation in _FUSED else Activation.NONE
@@ -71,14 +77,18 @@ class TorchLinear:
 
     def add(self, x: Tensor, residual: Tensor) -> Tensor:
         """See `Linear`."""
+        return self._added(x.float(), residual.float()).to(self._narrow) if self._narrow else self._added(x, residual)
+
+    def _added(self, x: Tensor, residual: Tensor) -> Tensor:
         if self._packed:
             y: Tensor = torch.ops.mkldnn._linear_pointwise.binary(x, residual, self._weight, self._bias, "add")
             return y
         return functional.linear(x, self._weight, self._bias).add_(residual)
 
 
-def _packs(dtype: torch.dtype) -> bool:
-    """Whether oneDNN packs weights of this type on this processor: bfloat16 only with AVX-512 or AVX-NE-CONVERT."""
-    if not torch.backends.mkldnn.is_available():
-        return False
+def _multiplies(dtype: torch.dtype) -> bool:
+    """Whether oneDNN multiplies this type on this processor: bfloat16 only with AVX-512 or AVX-NE-CONVERT.
+
+    Elsewhere such a product is float32's, of weights that are float32 in memory: torch's own takes five times as long.
+    """
     return dtype is not torch.bfloat16 or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
