@@ -18,7 +18,7 @@ _compiled() { # MODULE
     esac
 }
 
-_stamp() { (cd "$here/go/$1" && { _flags "$1"; _compiled "$1"; cat go.mod go.sum; find . -name "*.go" | sort | xargs -r cat; } | sha256sum); }
+_stamp() { (cd "$here/go/$1" && { _flags "$1"; _compiled "$1"; cat go.mod go.sum; find . -name "*.go" -o -name "*.sh" | sort | xargs -r cat; } | sha256sum); }
 
 _built() { [[ -f $cache/$1.stamp && $(cat "$cache/$1.stamp") == "$(_stamp "$1")" ]]; }
 
@@ -28,10 +28,15 @@ _folder() { [[ $1 == keda || $1 == prometheus-operator ]] && echo "$bin/$1" || e
 build_module() { # MODULE
     need_go "$1"
     echo "cluster: building $1" >&2
-    local start=$SECONDS targets=(tool)
+    local start=$SECONDS targets=(tool) modfile=()
     [[ $1 != kubernetes ]] || targets+=(./pause)
     [[ $1 != coredns ]] || targets=(./coredns)
-    (cd "$here/go/$1" && CGO_ENABLED=0 go build -buildvcs=false -gcflags="$(_compiled "$1")" -ldflags="$(_flags "$1" | xargs)" -o "$(_folder "$1")/" "${targets[@]}") 8>&- ||
+    if [[ $1 == keda ]]; then
+        "$here/go/keda/pruned.sh" "$cache/keda-source" || fail "the part of KEDA that is compiled could not be copied"
+        modfile=(-modfile="$cache/keda-source/go.mod")
+    fi
+    (cd "$here/go/$1" && CGO_ENABLED=0 go build "${modfile[@]}" -buildvcs=false -gcflags="$(_compiled "$1")" \
+        -ldflags="$(_flags "$1" | xargs)" -o "$(_folder "$1")/" "${targets[@]}") 8>&- ||
         fail "go could not build $1"
     _stamp "$1" >"$cache/$1.stamp"
     echo "cluster: built $1 in $((SECONDS - start)) s" >&2
