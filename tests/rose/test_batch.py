@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -107,8 +109,8 @@ def test_several_wants_of_one_text_are_parts_of_one_pass() -> None:
 
 
 def test_token_types_go_with_their_tokens_and_are_0_where_none_are_told() -> None:
-    plain, pair = make(2), make(3)
-    pair.token_types = np.asarray([0, 1, 1], dtype=np.uint8)
+    plain = make(2)
+    pair = replace(make(3), token_types=np.asarray([0, 1, 1], dtype=np.uint8))
     assert Batch.pack([plain]).token_types is None
     types = Inputs.of(Batch.pack([pair, plain])).padded(7).token_types
     assert types is not None

@@ -27,9 +27,15 @@ import native_build
 def unbuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An installation without compiled kernels."""
     monkeypatch.setattr(library, "TARGET", tmp_path / "kernels.so")
-    library.library.cache_clear()
+    forget()
     yield
+    forget()
+
+
+def forget() -> None:
+    """What was loaded."""
     library.library.cache_clear()
+    library.layout.cache_clear()
 
 
 def test_the_kernels_are_built_wherever_there_is_a_compiler() -> None:

@@ -3,56 +3,74 @@
 Inside a batch the order is free, so sequences lie sorted by length: those of one length are neighbours, and attention
 and pooling see each such group as a dense view, without a gather. `places` remembers who is where.
 
-Packing is done for every step while the device may be waiting, so sequences are met in few passes. Its result is
-numpy's: a tensor of each array, and the way back, would cost as much as packing one text. Who computes with tensors
-makes them (see `inputs`).
+Packing is done for every step while the device may be waiting, so it joins bytes and surveys them. A step over static
+buffers lays them out as they are (see `graphs.sheet`); the arrays here are made when somebody asks: whoever computes
+without such buffers.
 """
 
+from collections.abc import Callable
 from collections.abc import Sequence as Sequences
-from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.lazy import Order, Place, Places, Single, slots_of
+from tulip_rose.rose.survey import columns, survey
 from tulip_rose.sequence import OutputForm, Sequence, Span
 
-Lengths = Sequences[int] | NDArray[np.int64]
 
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Asked:
     """All rows of one output form."""
 
-    form: OutputForm
-    bounds: NDArray[np.int32]
-    """[R, 2]: begin and end of each span, in order of slot."""
+    def __init__(self, form: OutputForm, rows: int, bounds: Callable[[], NDArray[np.int32]]) -> None:
+        """`bounds` makes what is named so."""
+        self.form, self.rows, self._bounds = form, rows, bounds
+
+    @cached_property
+    def bounds(self) -> NDArray[np.int32]:
+        """[R, 2]: begin and end of each span, in order of slot."""
+        return self._bounds()
 
 
-@dataclass(slots=True, eq=False)
 class Batch:
     """What one step computes. T tokens, S sequences; a slot is a sequence's place among those sorted by length."""
 
-    token_ids: NDArray[np.int64]
-    """[T]."""
-    positions: NDArray[np.int64]
-    """[T]: 0, 1, 2, … within each sequence."""
-    token_types: NDArray[np.int64] | None
-    """[T]; None: all are 0."""
-    starts: NDArray[np.int32]
-    """[S + 1]: the first token of each sequence, and the end of the last."""
-    tokens: int
-    longest: int
-    """Tokens of the longest sequence."""
-    partly: NDArray[np.int32] | None
-    """[S]: how many tokens of each are seen, where some have tokens at their end that none sees."""
-    parts: tuple[Asked, ...]
-    """The rows to make, those of one form together."""
-    places: Places
-    """Where each sequence, in the caller's order, finds the rows of each of its wants."""
+    def __init__(self, sequences: Sequences[Sequence]) -> None:
+        """See `pack`."""
+        self.count = count = len(sequences)
+        """S."""
+        if count == 1:
+            # As a short query comes.
+            [one] = sequences
+            form, self.heads, self.ids = one.form, one.head, one.ids
+        else:
+            forms = [each.form for each in sequences]
+            # Equal ones are mostly one and the same.
+            form = forms[0] if forms.count(forms[0]) == count else None
+            self.heads = b"".join([each.head for each in sequences])
+            """Of each sequence its head, in the caller's order."""
+            self.ids = b"".join([each.ids for each in sequences])
+            """int32 [T]: those of each sequence, in the caller's order."""
+        self.survey = found = survey(self.heads, count, self.ids)
+        self.tokens = found.tokens
+        """T."""
+        self.types = _types(sequences) if found.typed else None
+        """uint8 [T]: of each token its type, in the caller's order; None: all are 0."""
+        self._order: Order = None if count == 1 else found.order
+        """[S]: which sequence lies in each slot."""
+        self.parts: tuple[Asked, ...]
+        """The rows to make, those of one form together."""
+        self.places: Places
+        """Where each sequence, in the caller's order, finds the rows of each of its wants."""
+        self.alike = form is not None
+        """Whether each sequence wants one row, all of one form, so that heads tell the spans."""
+        if form is None:
+            self.parts, self.places = _several(sequences, self.starts.tolist(), self._order)
+        else:
+            self.parts, self.places = (Asked(form, count, self._spans),), Single(self._order)
 
     @classmethod
     def pack(cls, sequences: Sequences[Sequence]) -> "Batch":
@@ -63,94 +81,80 @@ class Batch:
         """
         if not sequences:
             raise ValueError("a batch has at least one sequence")
-        arrays: Sequences[NDArray[np.int32]] = [sequence.token_ids for sequence in sequences]
-        unseen = [sequence.unseen for sequence in sequences]
-        order, lengths = _order(arrays, unseen)
-        if order is not None:
-            arrays = itemgetter(*order.tolist())(arrays)
-        starts = _starts(lengths)
-        begins, tokens = starts[:-1], int(starts[-1])
-        parts, places = _parts(sequences, begins, order)
-        return cls(
-            _joined(arrays),
-            _positions(tokens, begins, lengths),
-            _types(sequences, order),
-            starts,
-            tokens,
-            int(lengths[-1]),
-            _seen(lengths, unseen, order) if any(unseen) else None,
-            parts,
-            places,
-        )
+        return cls(sequences)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int32]:
+        """[S + 1]: the first token of each sequence, and the end of the last."""
+        starts = np.zeros(self.count + 1, dtype=np.int32)
+        np.add.accumulate(self._lengths, dtype=np.int32, out=starts[1:])
+        return starts
+
+    @cached_property
+    def token_ids(self) -> NDArray[np.int64]:
+        """[T]."""
+        return self._sorted(np.frombuffer(self.ids, np.int32))
+
+    @cached_property
+    def token_types(self) -> NDArray[np.int64] | None:
+        """[T]; None: all are 0."""
+        return None if self.types is None else self._sorted(np.frombuffer(self.types, np.uint8))
+
+    @cached_property
+    def positions(self) -> NDArray[np.int64]:
+        """[T]: 0, 1, 2, … within each sequence."""
+        positions = np.arange(self.tokens)
+        if self.count > 1:
+            # Of one type, so that nothing is cast on the way.
+            positions -= self.starts[:-1].astype(np.int64).repeat(self._lengths)
+        return positions
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence."""
+        return self.survey.longest
+
+    @cached_property
+    def partly(self) -> NDArray[np.int32] | None:
+        """[S]: how many tokens of each are seen, where some have tokens at their end that none sees."""
+        return self._columns[:, 0] - self._columns[:, 1] if self.survey.partly else None
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int32]:
+        """[S, 5]: the heads, in order of slot."""
+        heads = columns(self.heads)
+        return heads if self._order is None else heads[self._order]
+
+    @property
+    def _lengths(self) -> NDArray[np.int32]:
+        return self._columns[:, 0]
+
+    def _spans(self) -> NDArray[np.int32]:
+        """[S, 2]: begin and end of each, where all are alike."""
+        return self._columns[:, 3:] + self.starts[:-1, None]
+
+    def _sorted(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """Values of tokens, in order of slot."""
+        if self._order is not None:
+            lengths = columns(self.heads)[:, 0]
+            ends = np.add.accumulate(lengths, dtype=np.int64)
+            bounds = zip((ends - lengths)[self._order].tolist(), ends[self._order].tolist(), strict=True)
+            values = np.concatenate([values[begin:end] for begin, end in bounds])
+        return values.astype(np.int64)
 
 
-def _starts(lengths: Lengths) -> NDArray[np.int32]:
-    """[S + 1]: where sequences of these lengths begin that follow one another, and where the last one ends."""
-    starts = np.zeros(len(lengths) + 1, dtype=np.int32)
-    np.add.accumulate(lengths, dtype=np.int32, out=starts[1:])
-    return starts
-
-
-def _order(arrays: Sequences[NDArray[np.int32]], unseen: list[int]) -> tuple[Order, Lengths]:
-    """Which sequence lies in each slot, and how many tokens lie there."""
-    if len(arrays) == 1:
-        return None, (len(arrays[0]),)
-    lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
-    order = np.lexsort((np.asarray(unseen), lengths)) if any(unseen) else lengths.argsort(kind="stable")
-    return order, lengths[order]
-
-
-def _seen(lengths: Lengths, unseen: list[int], order: Order) -> NDArray[np.int32]:
-    """How many tokens are seen in each slot."""
-    own = np.asarray(unseen, np.int32)
-    seen: NDArray[np.int32] = np.asarray(lengths, np.int32) - (own if order is None else own[order])
-    return seen
-
-
-def _joined(arrays: Sequences[NDArray[Any]]) -> NDArray[np.int64]:
-    whole = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-    return whole.astype(np.int64)
-
-
-def _positions(tokens: int, begins: NDArray[np.int32], lengths: Lengths) -> NDArray[np.int64]:
-    positions = np.arange(tokens)
-    if len(lengths) > 1:
-        # Of one type, so that nothing is cast on the way.
-        positions -= begins.astype(np.int64).repeat(lengths)
-    return positions
-
-
-def _types(sequences: Sequences[Sequence], order: Order) -> NDArray[np.int64] | None:
-    if all([each.token_types is None for each in sequences]):  # noqa: C419 (a list is met in half the time)
-        return None
-    slots = _in_order(sequences, order)
-    return _joined(
-        [np.zeros(each.tokens, np.uint8) if each.token_types is None else each.token_types for each in slots]
+def _types(sequences: Sequences[Sequence]) -> bytes:
+    return b"".join(
+        [bytes(each.tokens) if each.token_types is None else each.token_types.tobytes() for each in sequences]
     )
 
 
-def _in_order(sequences: Sequences[Sequence], order: Order) -> Sequences[Sequence]:
-    """The sequence in each slot."""
-    return sequences if order is None else [sequences[index] for index in order.tolist()]
-
-
-def _parts(sequences: Sequences[Sequence], begins: NDArray[np.int32], order: Order) -> tuple[tuple[Asked, ...], Places]:
+def _several(sequences: Sequences[Sequence], begins: list[int], order: Order) -> tuple[tuple[Asked, ...], Places]:
     """The rows of each form, and where each sequence finds its own."""
-    forms = [each.form for each in sequences]
-    form = forms[0]
-    # Equal ones are mostly one and the same.
-    if form is None or forms.count(form) < len(forms):
-        return _several(_in_order(sequences, order), begins.tolist(), order)
-    packed = np.fromiter([each.span for each in sequences], np.int64, len(forms))
-    bounds = (packed if order is None else packed[order]).view(np.int32).reshape(-1, 2)
-    bounds += begins[:, None]
-    return (Asked(form, bounds),), Single(order)
-
-
-def _several(slots: Sequences[Sequence], begins: list[int], order: Order) -> tuple[tuple[Asked, ...], Places]:
     spans: dict[OutputForm, list[Span]] = {}
     places = []
-    for sequence, start in zip(slots, begins, strict=True):
+    slots = sequences if order is None else [sequences[index] for index in order.tolist()]
+    for sequence, start in zip(slots, begins, strict=False):
         own = []
         for want in sequence.wants:
             found = spans.setdefault(want.form, [])
@@ -159,7 +163,7 @@ def _several(slots: Sequences[Sequence], begins: list[int], order: Order) -> tup
         places.append(own)
     index = {form: number for number, form in enumerate(spans)}
     by_slot = [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
-    parts = tuple(Asked(form, _bounds(found)) for form, found in spans.items())
+    parts = tuple(Asked(form, len(found), partial(_bounds, found)) for form, found in spans.items())
     return parts, tuple(by_slot[slot] for slot in slots_of(order))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tulip_rose.sequence import Output
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Part:
     """Rows of one output form, in order of slot, in host memory."""
 
@@ -95,7 +95,7 @@ class Single(Sequence[tuple[Place, ...]]):
         return (Place(0, self.slots[index], 1),)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Rows:
     """What a step made, by the caller's order of sequences."""
 

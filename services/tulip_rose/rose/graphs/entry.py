@@ -5,7 +5,6 @@ An index that is in no table is found here, on the host: on a GPU it would end t
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.batch import Batch
@@ -34,7 +33,7 @@ class Entry:
             TooLargeError: there is none.
         """
         self._check(batch)
-        fit = self._buckets.fit(batch.tokens, len(batch.places))
+        fit = self._buckets.fit(batch.tokens, batch.count)
         if fit is None:
             raise too_large(batch, "there is no step of this size")
         rows, slots = fit
@@ -44,7 +43,7 @@ class Entry:
         """That of the rows, where they are made within the step."""
         part = batch.parts[0]
         inside = self._inside and len(batch.parts) == 1 and part.form.kind is OutputKind.DENSE
-        return part.form if inside and part.bounds.shape[0] <= slots else None
+        return part.form if inside and part.rows <= slots else None
 
     def _known(self, rows: int, slots: int, form: OutputForm | None) -> Key:
         """The key as it was made the first time: a dictionary finds the same object faster than an equal one."""
@@ -57,20 +56,21 @@ class Entry:
         return key
 
     def _check(self, batch: Batch) -> None:
-        if batch.longest > self._model.positions:
-            raise IndexError(f"{batch.longest} tokens in a model of {self._model.positions} positions")
-        _check_range("token", batch.token_ids, self._model.vocabulary_size)
-        if batch.token_types is not None and self._model.token_types > 1:
-            _check_range("type", batch.token_types, self._model.token_types)
+        model, found = self._model, batch.survey
+        if found.longest > model.positions:
+            raise IndexError(f"{found.longest} tokens in a model of {model.positions} positions")
+        if found.highest >= model.vocabulary_size:
+            raise _outside("token", batch.token_ids, model.vocabulary_size)
+        types = batch.token_types
+        if types is not None and 1 < model.token_types <= types.max():
+            raise _outside("type", types, model.token_types)
 
 
 def too_large(batch: Batch, why: str) -> TooLargeError:
     """The error of a batch that has no room."""
-    return TooLargeError(f"{len(batch.places)} sequences of {batch.tokens} tokens: {why}")
+    return TooLargeError(f"{batch.count} sequences of {batch.tokens} tokens: {why}")
 
 
-def _check_range(what: str, values: NDArray[Any], end: int) -> None:
-    # Read as unsigned, a negative number is a huge one: a single pass finds both ends.
-    if values.view(np.uint64).max() >= end:
-        wrong = values[(values < 0) | (values >= end)][0]
-        raise IndexError(f"{what} {wrong} is none of the {end} of the model")
+def _outside(what: str, values: NDArray[Any], end: int) -> IndexError:
+    wrong = values[(values < 0) | (values >= end)][0]
+    return IndexError(f"{what} {wrong} is none of the {end} of the model")

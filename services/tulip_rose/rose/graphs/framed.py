@@ -110,7 +110,7 @@ class Framed:
 
     def suits(self, batch: Batch) -> bool:
         """Whether the attention can be that of a step over static buffers; else the batch takes one without."""
-        return self._ahead is None or self._ahead.suits(partly=batch.partly is not None)
+        return self._ahead is None or self._ahead.suits(partly=batch.survey.partly)
 
     def prewarm(self, progress: Progress) -> None:
         """Capture the graphs of the list, and say after each how many of how many are done.
@@ -163,14 +163,14 @@ class Framed:
         launched = self._launch(key, batch)
         counts = self.counts
         counts.pad_tokens += key.tokens - batch.tokens
-        counts.pad_sequences += key.slots - len(batch.places)
+        counts.pad_sequences += key.slots - batch.count
         return launched
 
     def _launch(self, key: Key, batch: Batch) -> FramedLaunched:
         decision = self.book.decide(key, idle=self._ring.idle)
         if decision.evict is not None:
             self._evict(decision.evict)
-        if decision.run is Run.SPLIT and len(batch.places) > 1:
+        if decision.run is Run.SPLIT and batch.count > 1:
             raise too_large(batch, "a step of this size had no room in memory before")
         return self._run(key, batch, decision.run)
 
@@ -237,7 +237,7 @@ class Framed:
             self._leaving.popleft()
         frame = self._arena.frame(key) if held is None else held[0]
         tray = slot.tray(key, frame, keep=held is not None)
-        tray.write(batch)
+        tray.sheet.write(batch)
         self._begun = True
         if self._ahead is not None:
             self._device.prepare(partial(self._ahead.plan_ahead, tray.starts))
@@ -246,7 +246,7 @@ class Framed:
         rows = tray.rows
         if rows is None:
             return self._behind(slot, frame, batch)
-        count = batch.parts[0].bounds.shape[0]
+        count = batch.parts[0].rows
         self._device.copy(*rows.copy(count))
         return FramedLaunched(self._device.mark(), lambda: (rows.take(count),))
 

@@ -3,6 +3,7 @@
 Slots make the number of graphs tens, where one graph for each number of sequences would make it thousands.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -91,9 +92,8 @@ class Buckets:
         Where there are pads, one more sequence owns them.
         """
         rows = self.rows(tokens)
-        needed = sequences + (rows > tokens)
-        slots = next((slots for slots in self.slots if slots >= needed), None)
-        return None if slots is None or tokens > self.most_tokens else (rows, slots)
+        index = bisect_left(self.slots, sequences + (rows > tokens))
+        return None if index == len(self.slots) or tokens > self.most_tokens else (rows, self.slots[index])
 
     def _step(self, tokens: int) -> int:
         return self.multiple if tokens <= _FINE * self.multiple else _COARSE * self.multiple

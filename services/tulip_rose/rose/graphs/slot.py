@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from tulip_rose.rose import lazy
-from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.arena import Frame, Out, Widths
 from tulip_rose.rose.graphs.device import GraphDevice
 from tulip_rose.rose.graphs.growing import Growing
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.graphs.layout import given_bytes, out_bytes
-from tulip_rose.rose.graphs.padding import Fields, fill
+from tulip_rose.rose.graphs.sheet import Sheet
 from tulip_rose.rose.inputs import Load, Part
 
 
@@ -25,14 +24,10 @@ class Tray:
     def __init__(self, slot: "Slot", key: Key, frame: Frame, *, typed: bool) -> None:
         self.given = slot.given[: frame.given.shape[0]]
         """uint8: the source of the copy in."""
-        self._fields, self._typed = Fields.of(slot.host, key), typed
-        self.starts = torch.from_numpy(self._fields.cu_seqlens)
-        """int32 [slots + 1]: where the sequences begin that were written last."""
         self.rows = None if frame.rows is None else TrayRows(slot.out, key.slots, *frame.rows)
-
-    def write(self, batch: Batch) -> None:
-        """Lay out a batch."""
-        fill(self._fields, batch, batch.parts[0] if self.rows else None, typed=self._typed)
+        self.sheet = Sheet(slot.host, key, pooled=self.rows is not None, typed=typed)
+        self.starts = torch.from_numpy(self.sheet.fields.cu_seqlens)
+        """int32 [slots + 1]: where the sequences begin that were written last."""
 
 
 class TrayRows:

@@ -1,7 +1,7 @@
 """The compiled kernels, as ctypes sees them. Knows no tensor.
 
-Calls let go of the interpreter's lock. Pointers are addresses, lengths count elements; who calls keeps the memory
-alive.
+Pointers are addresses, lengths count elements; who calls keeps the memory alive. Calls let go of the interpreter's
+lock, but for the two that lay a batch out: they take microseconds, and whoever lets go may wait milliseconds for it.
 """
 
 import ctypes
@@ -45,6 +45,12 @@ class Tables(Structure):
     """The vectors of words and of positions, and how many of each there are."""
 
     _fields_ = (("words", c_void_p), ("places", c_void_p), ("vocabulary", c_long), ("longest", c_long))
+
+
+class Sheet(Structure):
+    """Where a batch is laid out: int32 values of slots, int64 values of tokens, how many tokens and slots there are."""
+
+    _fields_ = (("narrow", c_void_p), ("wide", c_void_p), ("tokens", c_long), ("slots", c_long))
 
 
 class Form(Structure):
@@ -96,6 +102,10 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (c_void_p, c_int, POINTER(Heads), *(c_void_p, c_long) * 3, c_void_p, c_long, c_long, c_void_p),
     ),
 }
+_SHORT: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "rose_survey": (c_int, (c_char_p, c_long, c_char_p, c_long, c_void_p)),
+    "rose_lay": (c_int, (c_char_p, c_long, c_char_p, c_char_p, c_void_p, POINTER(Sheet), c_int, c_int)),
+}
 
 
 def _made_of(loaded: ctypes.CDLL) -> str | None:
@@ -115,10 +125,24 @@ def library() -> ctypes.CDLL | None:
     if sources() and _made_of(loaded) != digest():
         log.warning("%s was compiled from other sources and is not used: install the package again", TARGET)
         return None
-    for name, (result, arguments) in _SIGNATURES.items():
+    _declare(loaded, _SIGNATURES)
+    return loaded
+
+
+@cache
+def layout() -> ctypes.PyDLL | None:
+    """What surveys batches and lays them out; None where it was not built, and numpy does it."""
+    if library() is None:
+        return None
+    loaded = ctypes.PyDLL(str(TARGET))
+    _declare(loaded, _SHORT)
+    return loaded
+
+
+def _declare(loaded: ctypes.CDLL, signatures: dict[str, tuple[Any, tuple[Any, ...]]]) -> None:
+    for name, (result, arguments) in signatures.items():
         function = getattr(loaded, name)
         function.restype, function.argtypes = result, arguments
-    return loaded
 
 
 def missing(dtype: str) -> str | None:

@@ -12,7 +12,7 @@ _FLAGS = (
     *("-Wno-uninitialized", "-Wno-maybe-uninitialized"),
 )
 _WIDE = ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512bf16", "-mfma")
-_UNITS = {"cpu.cpp": (), "kernels.cpp": _WIDE, "rotary.cpp": _WIDE}
+_UNITS = {"cpu.cpp": (), "lay.cpp": (), "kernels.cpp": _WIDE, "rotary.cpp": _WIDE}
 
 
 def sources() -> list[Path]:
