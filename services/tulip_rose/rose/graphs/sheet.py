@@ -39,8 +39,8 @@ class Sheet:
             ValueError: it does not fit.
         """
         compiled = library.layout()
-        # Of texts that want several rows each the heads do not tell the spans.
-        if compiled is None or not batch.alike:
+        # Heads tell no spans of texts that want several rows.
+        if compiled is None or (self._pooled and not batch.alike):
             fill(self.fields, batch, batch.parts[0] if self._pooled else None, typed=self._typed)
             return
         given = batch.heads, batch.count, batch.ids, batch.types, batch.survey.plan
