@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tulip_rose.rose.native.library import layout
+from tulip_rose.rose.native import library
 from tulip_rose.sequence import HEAD
 
 _FACTS = 5
@@ -52,7 +52,7 @@ def survey(heads: bytes, count: int, ids: bytes) -> Survey:
     Raises:
         ValueError: the ids are not as many as the heads say.
     """
-    compiled = layout()
+    compiled = library.layout()
     if compiled is None:
         return _survey(heads, ids)
     plan = _plan(count)()

@@ -12,6 +12,7 @@ from paritykit.measure import engine_vectors, parity, reference_states
 from paritykit.texts import Text
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.device import CaptureError, Graph, Step
+from tulip_rose.rose.native import library
 from tulip_rose.rose.options import GraphOptions
 from tulip_rose.sequence import OutputForm, Sequence, VectorType, Want
 
@@ -194,6 +195,42 @@ def test_forms_spans_types_and_unseen_tokens_are_those_of_a_step_without_graphs(
             # The last bit of a tanh may decide a rounding.
             most = 1 if found.of(index).dtype == np.int8 else error
             np.testing.assert_allclose(found.of(index), expected.of(index), atol=most)
+
+
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "numpy"])
+@EVERYWHERE
+def test_texts_of_one_row_are_laid_out_by_compiled_code_and_without_it_by_numpy(
+    where: str,
+    error: float,
+    folders: Callable[[str], Path],
+    load: Any,
+    plain: Any,
+    texts_of: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    compiled: bool,
+) -> None:
+    assert library.layout() is not None
+    framed, loose = load(folders("bert")), plain(folders("bert"))
+    form = framed.card.form()
+    texts = [
+        Sequence(
+            ids,
+            (Want(((at % 3, ids.size),), form),),
+            arrival=0.0,
+            deadline=1.0,
+            token_types=(np.arange(ids.size) % 2).astype(np.uint8) if at % 2 else None,
+            unseen=at % 4,
+        )
+        for at, ids in enumerate(texts_of([9, 5, 5, 12, 7, 9, 30]))
+    ]
+    if not compiled:
+        monkeypatch.setattr(library, "layout", lambda: None)
+    # The longer first: nothing of it is left for the shorter ones.
+    for batch in (texts, texts[2:4], texts[:1], texts[::-1]) * 3:
+        found, expected = (engine.step(Batch.pack(batch)).wait(30).array() for engine in (framed, loose))
+        np.testing.assert_allclose(found, expected, atol=error)
+    assert framed.graphs.replayed
 
 
 @EVERYWHERE

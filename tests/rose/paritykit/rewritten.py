@@ -5,7 +5,7 @@ import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, util
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -88,7 +88,7 @@ def runs(folder: Path, seen: Seen, request: pytest.FixtureRequest) -> Callable[[
     file, _, name = seen.test.partition(".")
     test: FunctionType = getattr(loaded(folder / f"{file}.py"), name)
     if hasattr(test, "hypothesis"):
-        return _first_example(test)
+        return partial(_first_example(test), **seen.given)
 
     def run() -> None:
         names = inspect.signature(test).parameters
@@ -98,9 +98,9 @@ def runs(folder: Path, seen: Seen, request: pytest.FixtureRequest) -> Callable[[
 
 
 @cache
-def _first_example(test: FunctionType) -> Callable[[], None]:
+def _first_example(test: FunctionType) -> Callable[..., None]:
     """A test of hypothesis that ends with the first example that fails: nobody reads the smallest."""
-    found: Callable[[], None] = settings(phases=(Phase.generate,), database=None, deadline=None)(test)
+    found: Callable[..., None] = settings(phases=(Phase.generate,), database=None, deadline=None)(test)
     return found
 
 
