@@ -20,7 +20,7 @@ def test_what_the_host_does_is_measured_with_graphs_alone_and_its_profile_names_
         assert min(map(min, kinds.values())) > 0
     profile = host_time._profile(engine, 64, 4)
     assert "batch.py" in profile
-    assert "padding.py" in profile
+    assert "sheet.py" in profile
     shown = host_time._table(found, 4, 2).splitlines()[-2:]
     assert [line.split(" | ")[0] for line in shown] == ["| 1", "| 64"]
     assert all(line.endswith(("held |", "held by the fastest |", "missed |")) for line in shown)
