@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tulip_rose.rose import laid
 from tulip_rose.rose import survey as module
+from tulip_rose.rose.laid import Laid, lay
 from tulip_rose.rose.native import library
-from tulip_rose.rose.survey import Survey, columns, survey
+from tulip_rose.rose.survey import Survey, heads_of, survey
 from tulip_rose.sequence import OutputForm, Sequence, Want
 
 FORM = OutputForm(4)
@@ -56,6 +58,21 @@ def test_compiled_code_plans_what_numpy_does(given_texts: list[tuple[list[int], 
     assert by_numpy == compiled
 
 
+@given(texts, st.booleans())
+def test_compiled_code_lays_texts_out_as_numpy_does(
+    given_texts: list[tuple[list[int], int, bool]], spans: bool
+) -> None:
+    sequences = [sequence_of(*each) for each in given_texts]
+    heads, ids = b"".join(each.head for each in sequences), b"".join(each.ids for each in sequences)
+    types = bytes(number % 256 for number in range(len(ids) // 4)) if given_texts[0][2] else None
+    found = survey(heads, len(sequences), ids)
+    assert library.layout() is not None
+    compiled = lay(heads, len(sequences), ids, types, found, spans=spans)
+    by_numpy = laid._lay(heads, ids, types, found.order, spans=spans)
+    for name, one, other in zip(Laid._fields, compiled, by_numpy, strict=True):
+        assert (one is None and other is None) or (one.dtype == other.dtype and one.tolist() == other.tolist()), name
+
+
 @both_ways
 def test_ids_of_another_size_are_refused(compiled: bool) -> None:
     wrong = Sequence(np.arange(3), (Want(((0, 3),), FORM),), 0.0, 1.0)  # type: ignore[arg-type]
@@ -67,5 +84,5 @@ def test_a_head_says_what_a_text_is_and_where_it_wants_its_one_row() -> None:
     ids = np.arange(7, dtype=np.int32)
     one = Sequence(ids, (Want(((2, 5),), FORM),), 0.0, 1.0, np.ones(7, np.uint8), unseen=3)
     several = Sequence(ids, (Want(((2, 5), (1, 2)), FORM),), 0.0, 1.0)
-    assert columns(one.head + several.head).tolist() == [[7, 3, 1, 2, 5], [7, 0, 0, 0, 0]]
+    assert heads_of(one.head + several.head).tolist() == [(7, 3, 1, 2, 5), (7, 0, 0, 0, 0)]
     assert np.frombuffer(one.ids, np.int32).tolist() == ids.tolist()

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from collections.abc import Sequence as Sequences
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tulip_rose.rose.laid import Laid, lay
 from tulip_rose.rose.lazy import Order, Place, Places, Single, slots_of
-from tulip_rose.rose.survey import columns, survey
+from tulip_rose.rose.survey import survey
 from tulip_rose.sequence import OutputForm, Sequence, Span
 
 
@@ -70,7 +70,7 @@ class Batch:
         if form is None:
             self.parts, self.places = _several(sequences, self.starts.tolist(), self._order)
         else:
-            self.parts, self.places = (Asked(form, count, self._spans),), Single(self._order)
+            self.parts, self.places = (Asked(form, count, self._bounds),), Single(self._order)
 
     @classmethod
     def pack(cls, sequences: Sequences[Sequence]) -> "Batch":
@@ -83,64 +83,44 @@ class Batch:
             raise ValueError("a batch has at least one sequence")
         return cls(sequences)
 
-    @cached_property
+    @property
     def starts(self) -> NDArray[np.int32]:
         """[S + 1]: the first token of each sequence, and the end of the last."""
-        starts = np.zeros(self.count + 1, dtype=np.int32)
-        np.add.accumulate(self._lengths, dtype=np.int32, out=starts[1:])
-        return starts
+        return self.laid.starts
 
-    @cached_property
+    @property
     def token_ids(self) -> NDArray[np.int64]:
         """[T]."""
-        return self._sorted(np.frombuffer(self.ids, np.int32))
+        return self.laid.token_ids
 
-    @cached_property
+    @property
     def token_types(self) -> NDArray[np.int64] | None:
         """[T]; None: all are 0."""
-        return None if self.types is None else self._sorted(np.frombuffer(self.types, np.uint8))
+        return self.laid.token_types
 
-    @cached_property
+    @property
     def positions(self) -> NDArray[np.int64]:
         """[T]: 0, 1, 2, … within each sequence."""
-        positions = np.arange(self.tokens)
-        if self.count > 1:
-            # Of one type, so that nothing is cast on the way.
-            positions -= self.starts[:-1].astype(np.int64).repeat(self._lengths)
-        return positions
+        return self.laid.positions
 
     @property
     def longest(self) -> int:
         """Tokens of the longest sequence."""
         return self.survey.longest
 
-    @cached_property
+    @property
     def partly(self) -> NDArray[np.int32] | None:
         """[S]: how many tokens of each are seen, where some have tokens at their end that none sees."""
-        return self._columns[:, 0] - self._columns[:, 1] if self.survey.partly else None
+        return self.laid.seen if self.survey.partly else None
 
     @cached_property
-    def _columns(self) -> NDArray[np.int32]:
-        """[S, 5]: the heads, in order of slot."""
-        heads = columns(self.heads)
-        return heads if self._order is None else heads[self._order]
+    def laid(self) -> Laid:
+        """The arrays, made when somebody asks."""
+        given = self.heads, self.count, self.ids, self.types, self.survey
+        return lay(*given, spans=self.alike)
 
-    @property
-    def _lengths(self) -> NDArray[np.int32]:
-        return self._columns[:, 0]
-
-    def _spans(self) -> NDArray[np.int32]:
-        """[S, 2]: begin and end of each, where all are alike."""
-        return self._columns[:, 3:] + self.starts[:-1, None]
-
-    def _sorted(self, values: NDArray[Any]) -> NDArray[np.int64]:
-        """Values of tokens, in order of slot."""
-        if self._order is not None:
-            lengths = columns(self.heads)[:, 0]
-            ends = np.add.accumulate(lengths, dtype=np.int64)
-            bounds = zip((ends - lengths)[self._order].tolist(), ends[self._order].tolist(), strict=True)
-            values = np.concatenate([values[begin:end] for begin, end in bounds])
-        return values.astype(np.int64)
+    def _bounds(self) -> NDArray[np.int32]:
+        return self.laid.bounds
 
 
 def _types(sequences: Sequences[Sequence]) -> bytes:

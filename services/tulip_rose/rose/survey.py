@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.native import library
-from tulip_rose.sequence import HEAD
 
 _FACTS = 5
+_HEAD = np.dtype([(name, np.int32) for name in ("tokens", "unseen", "typed", "begin", "end")])
 
 
 @dataclass(slots=True, eq=False)
@@ -64,7 +64,8 @@ def survey(heads: bytes, count: int, ids: bytes) -> Survey:
 
 def _survey(heads: bytes, ids: bytes) -> Survey:
     """The same by numpy alone."""
-    lengths, unseen, typed, _, _ = columns(heads).T
+    read = heads_of(heads)
+    lengths, unseen, typed = read["tokens"], read["unseen"], read["typed"]
     tokens, longest = int(lengths.sum()), int(lengths.max())
     if tokens != len(ids) // 4:
         raise ValueError(f"{len(ids) // 4} token ids are not as many as {lengths.shape[0]} sequences say")
@@ -75,9 +76,9 @@ def _survey(heads: bytes, ids: bytes) -> Survey:
     return Survey(tokens, longest, highest, partly, types, plan)
 
 
-def columns(heads: bytes) -> NDArray[np.int32]:
-    """[S, 5], as `HEAD` says."""
-    return np.frombuffer(heads, np.int32).reshape(-1, HEAD.size // 4)
+def heads_of(heads: bytes) -> NDArray[np.void]:
+    """[S], with the names of `HEAD`."""
+    return np.frombuffer(heads, _HEAD)
 
 
 @cache
