@@ -5,7 +5,7 @@ One call of compiled code where there is any, else numpy: a batch is surveyed wh
 
 import ctypes
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,6 @@ def heads_of(heads: bytes) -> NDArray[np.void]:
     return np.frombuffer(heads, _HEAD)
 
 
-@cache
+@lru_cache(maxsize=512)
 def _plan(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
     return ctypes.c_int64 * (_FACTS + 2 * count)
