@@ -234,6 +234,20 @@ def test_texts_of_one_row_are_laid_out_by_compiled_code_and_without_it_by_numpy(
 
 
 @EVERYWHERE
+def test_no_array_of_a_batch_is_made_for_a_step_with_a_graph(
+    where: str, error: float, folders: Callable[[str], Path], load: Any, texts_of: Any
+) -> None:
+    """Each would cost as much as all else that the host does for a short text."""
+    framed = load(folders("bert"))
+    for lengths in ([7], [5, 9, 3]):
+        for _ in range(3):
+            batch = Batch.pack([Sequence.whole(ids, framed.card.form()) for ids in texts_of(lengths)])
+            framed.step(batch).wait(30)
+            assert "laid" not in vars(batch)
+            assert "bounds" not in vars(batch.parts[0])
+
+
+@EVERYWHERE
 def test_a_row_that_is_not_finite_fails_alone(
     where: str, error: float, folders: Callable[[str], Path], load: Any, texts_of: Any, embed: Any
 ) -> None:

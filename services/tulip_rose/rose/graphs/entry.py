@@ -5,6 +5,7 @@ An index that is in no table is found here, on the host: on a GPU it would end t
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.batch import Batch
@@ -60,10 +61,11 @@ class Entry:
         if found.longest > model.positions:
             raise IndexError(f"{found.longest} tokens in a model of {model.positions} positions")
         if found.highest >= model.vocabulary_size:
-            raise _outside("token", batch.token_ids, model.vocabulary_size)
-        types = batch.token_types
-        if types is not None and 1 < model.token_types <= types.max():
-            raise _outside("type", types, model.token_types)
+            raise _outside("token", np.frombuffer(batch.ids, np.int32), model.vocabulary_size)
+        if batch.types is not None and model.token_types > 1:
+            types = np.frombuffer(batch.types, np.uint8)
+            if types.max() >= model.token_types:
+                raise _outside("type", types, model.token_types)
 
 
 def too_large(batch: Batch, why: str) -> TooLargeError:
