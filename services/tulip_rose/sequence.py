@@ -124,7 +124,10 @@ class Embedded:
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """One text: token ids in, rows out. Times are `time.monotonic()` seconds."""
+    """One text: token ids in, rows out. Times are `time.monotonic()` seconds.
+
+    What it wants and is made of is not changed once it is there: `ids` and `head` would not follow.
+    """
 
     token_ids: NDArray[np.int32]
     wants: tuple[Want, ...]

@@ -1,6 +1,7 @@
 """Whole models through eager steps, captures and replays, with the backends that have a form for graphs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ def test_tokens_that_nobody_sees_take_a_step_without_static_buffers_where_those_
         engine = load(model, Captures(1), backend)
         form = engine.card.form(OutputKind.DENSE)
         unseen = [Sequence.whole(ids, form) for ids in texts([9, 12], 3)]
-        unseen[0].unseen = 4
+        unseen[0] = replace(unseen[0], unseen=4)
         before = engine.graphs.eager
         engine.step(Batch.pack(unseen)).wait(30)
         assert (engine.graphs.eager > before) == framed
