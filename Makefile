@@ -56,7 +56,7 @@ test-fast: setup ## run the tests that start no gateways, engines, operators or 
 	$(BIN)/python -m pytest -m "not processes and not cluster and not gpu" $(ARGS)
 
 e2e: setup ## run the tests on a cluster: that of KUBECONFIG, else one of two nodes on this machine (root)
-	$(BIN)/python -m pytest -m cluster $(ARGS)
+	$(BIN)/python -m pytest -m cluster -o testpaths="tests/cluster tests/e2e" $(ARGS)
 
 cluster-up: ## bring up a Kubernetes of two nodes on this machine (root)
 	@$(CLUSTER) packages

@@ -89,5 +89,17 @@ def test_no_test_folder_is_a_package() -> None:
     assert [path for path in committed() if path.name == "__init__.py" and "tests" in path.parts] == []
 
 
+def test_tests_on_a_cluster_are_all_that_two_folders_hold_and_lie_nowhere_else() -> None:
+    """`tests/all` and `make e2e` look for them nowhere else, and for no other tests there."""
+    folders = [Path("tests/cluster"), Path("tests/e2e")]
+    python = [path.relative_to(ROOT) for path in committed() if path.suffix == ".py" and "tests" in path.parts]
+    held = {path for path in python if path.name.startswith("test_") and any(f in path.parents for f in folders)}
+    # Spelt apart, lest this file seem to be on a cluster.
+    marked = {path for path in python if re.search(r"\bmark\." + "cluster", (ROOT / path).read_text())}
+    assert marked == held
+    whole = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.cluster\b", re.MULTILINE)
+    assert {path for path in held if not whole.search((ROOT / path).read_text())} == set()
+
+
 def _normalized(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
