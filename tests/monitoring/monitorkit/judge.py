@@ -1,12 +1,12 @@
 """Rules and situations, judged by promtool."""
 
+import json
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from e2ekit.server import program
 from monitorkit.case import Case
 from monitorkit.mutants import Mutant
@@ -40,17 +40,17 @@ def wrong(folder: Path, rules: Sequence[Rule], mutants: Sequence[Mutant], cases:
         What mutants say of themselves; "" stands for the alert as it is.
     """
     said = ["", *(mutant.said for mutant in mutants)]
-    named = [_renamed(rules, mutant, f"_{number}") for number, mutant in enumerate([None, *mutants])]
+    named = [_renamed(rules, mutant, number) for number, mutant in enumerate([None, *mutants])]
     of_rules, of_cases = folder / "rules.yaml", folder / "trial.yaml"
     groups = [{"name": "all", "rules": [rule for each in named for rule in each]}]
-    of_rules.write_text(yaml.safe_dump({"groups": groups}), encoding="utf-8")
+    of_rules.write_text(json.dumps({"groups": groups}), encoding="utf-8")
     alone = any("absent(" in rule["expr"] for rule in rules)
     together = [[(case, "")] for case in cases] if alone else [[(case, f"{i}-") for i, case in enumerate(cases)]]
     tests = [_trial(each, len(said)) for each in together]
     # What waits for a minute is looked at twice a minute.
     every = "30s" if any(rule.get("for") == _MINUTE for rule in rules) else _MINUTE
     trial = {"rule_files": [str(of_rules)], "evaluation_interval": every, "tests": tests}
-    of_cases.write_text(yaml.safe_dump(trial), encoding="utf-8")
+    of_cases.write_text(json.dumps(trial), encoding="utf-8")
     done = subprocess.run(
         [program("promtool", "prometheus"), "test", "rules", str(of_cases)],
         stdout=subprocess.PIPE,
@@ -63,24 +63,34 @@ def wrong(folder: Path, rules: Sequence[Rule], mutants: Sequence[Mutant], cases:
     return {said[int(number)] for number in re.findall(r'expr: "count\(ALERTS\{alertname=\\"\w+_(\d+)\\"', done.stdout)}
 
 
-def _renamed(rules: Sequence[Rule], mutant: Mutant | None, suffix: str) -> list[Rule]:
-    """Rules under other names, one of which may be a mutant's."""
-    chosen = [mutant.rule if mutant is not None and mutant.of == _name(rule) else rule for rule in rules]
-    records = [rule["record"] for rule in chosen if "record" in rule]
-    return [_with_suffix(rule, records, suffix) for rule in chosen]
+def _renamed(rules: Sequence[Rule], mutant: Mutant | None, number: int) -> list[Rule]:
+    """Rules under names of their own: all of them, or those that a mutant changes. It reads the others as number 0."""
+    made, records = [], {rule["record"]: 0 for rule in rules if "record" in rule}
+    for rule in rules:
+        chosen = mutant.rule if mutant is not None and mutant.of == _name(rule) else rule
+        if mutant is None or chosen is not rule or any(records[name] == number for name in _read(rule, records)):
+            if "record" in rule:
+                records[rule["record"]] = number
+            made.append(_numbered(chosen, records, number))
+    return made
+
+
+def _read(rule: Rule, records: Iterable[str]) -> list[str]:
+    """The records that a rule uses."""
+    return [name for name in records if re.search(rf"{name}(?!\w)", rule["expr"])]
 
 
 def _name(rule: Rule) -> str:
     return str(rule.get("alert") or rule["record"])
 
 
-def _with_suffix(rule: Rule, records: Sequence[str], suffix: str) -> Rule:
+def _numbered(rule: Rule, records: Mapping[str, int], number: int) -> Rule:
     expression = rule["expr"]
-    for record in records:
-        expression = re.sub(rf"{record}(?!\w)", record + suffix, expression)
+    for name, its_number in records.items():
+        expression = re.sub(rf"{name}(?!\w)", f"{name}_{its_number}", expression)
     kind = "alert" if "alert" in rule else "record"
     return {key: value for key, value in rule.items() if key != "annotations"} | {
-        kind: rule[kind] + suffix,
+        kind: f"{rule[kind]}_{number}",
         "expr": expression,
     }
 
