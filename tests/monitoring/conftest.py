@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes the real programs under load: started once for all panels."""
+"""A real Prometheus that scrapes the real programs under load: started once for all that asks it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,14 +25,14 @@ def starter(programs: Programs, minilm: Path) -> Starter:
     return Starter(programs, minilm)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def api_server() -> Iterator[ApiServer]:
     server = ApiServer()
     yield server
     server.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def prometheus(
     starter: Starter,
     programs: Programs,
@@ -40,6 +40,9 @@ def prometheus(
     api_server: ApiServer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Prometheus]:
-    """It scrapes a gateway, an engine, an operator and a download, while requests come."""
+    """It scrapes a gateway, an engine, an operator and a download, while requests come.
+
+    Not of the session, which goes on for long: their load would take a processor from all tests that follow.
+    """
     with at_work(starter, programs, minilm, api_server, tmp_path_factory.mktemp("prometheus")) as prometheus:
         yield prometheus

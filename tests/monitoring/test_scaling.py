@@ -2,15 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from e2ekit.prometheus import Prometheus, promtool
+from e2ekit.prometheus import promtool
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from monitorkit.programs import NAMESPACE, model
-from roadkit.waiting import until
 from trellis_operator.scaling.formula import FULL_BATCH, SMALL_BATCH, Demand, Targets, need
 from trellis_operator.scaling.promql import need_query
 
@@ -258,35 +255,3 @@ BLIND: dict[str, Series] = {
 @pytest.mark.parametrize("name", BLIND)
 def test_what_is_not_seen_is_no_zero_and_gives_no_answer(tmp_path: Path, name: str) -> None:
     judge(tmp_path, BLIND[name], f"count({asked()}) or vector(0)", 0)
-
-
-@pytest.mark.processes
-def test_on_a_prometheus_that_scrapes_real_programs_the_query_gives_the_need(prometheus: Prometheus) -> None:
-    targets = Targets(waiting_tokens=None, utilization=0.5, min_replicas=1, max_replicas=9)
-    own = f'{{namespace="{NAMESPACE}",embedding_model="{model().name}"}}'
-
-    def value(expression: str, at: float) -> float | None:
-        series: list[dict[str, Any]] = prometheus.ask("query", query=expression, time=repr(at))["result"]
-        return float(series[0]["value"][1]) if series else None
-
-    def now() -> float:
-        return float(prometheus.query("vector(time())")[0]["value"][1])
-
-    found: list[tuple[float, Demand]] = []
-
-    def seen() -> bool:
-        at = now()
-        needed = value(need_query(NAMESPACE, model().name, targets, WINDOW_S), at)
-        parts = [
-            value(f"sum(trellis_gateway_held_tokens{own}) + sum(trellis_engine_queued_tokens{own})", at),
-            value(f"sum(rate(trellis_engine_tokens_total{own}[{WINDOW_S}s]))", at),
-            value(f"max_over_time(trellis_engine_capacity_tokens_per_second{own}[1h])", at),
-            value(f"trellis_engine_max_queued_tokens{own}", at),
-        ]
-        waiting, rate, capacity, room = (part or 0.0 for part in parts)
-        found.append((needed or 0.0, Demand(waiting, rate, capacity, room)))
-        return bool(needed and capacity and room)
-
-    until(seen, "the load of the programs needs a part of an engine", 60)
-    needed, demand = found[-1]
-    assert needed == pytest.approx(need(demand, targets))

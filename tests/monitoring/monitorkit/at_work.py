@@ -19,7 +19,7 @@ _GRAPHS = ("--device", "cpu-graphs", "--graph-prewarm", "64x2,512x8")
 def at_work(
     starter: Starter, programs: Programs, minilm: Path, api_server: ApiServer, folder: Path
 ) -> Iterator[Prometheus]:
-    """While inside, requests come and all four are scraped; whoever made `programs` stops them."""
+    """While inside, requests come and all four are scraped."""
     with collecting() as collector, fetching(programs) as fetch:
         traced = ("--trace-endpoint", collector.endpoint)
         engine = starter.engine("--threads", "1", *_GRAPHS, *traced)
@@ -29,6 +29,7 @@ def at_work(
         with load(gateway.url, api_server), running(folder, config) as prometheus:
             prometheus.wait_up(4)
             yield prometheus
+        programs.stop(gateway.program, engine.program, operator.program)
 
 
 def _found(api_server: ApiServer, engine: Engine) -> tuple[str, ...]:

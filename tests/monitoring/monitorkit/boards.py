@@ -9,6 +9,7 @@ from helm.monitoring import asked
 from helm.monitoring.dashboard import Dashboard
 
 WINDOW = "20s"
+MOST_PICTURE_BYTES = 250_000
 
 
 def choices(prometheus: Prometheus, page: Dashboard) -> dict[str, str]:
