@@ -17,6 +17,8 @@ from aiohttp import web
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from ivy.config import Address, Config
 from ivy.gateway import Gateway, build
+from ivy.tokenize.native.choice import Choice, choose
+from tokenizers import Tokenizer
 from trellis_wire.contents import full_digest
 from trellis_wire.v1 import embedding_pb2 as pb
 from trellis_wire.v1 import embedding_pb2_grpc
@@ -181,9 +183,22 @@ async def until(holds: Callable[[], bool | Awaitable[bool]], timeout_s: float = 
         await asyncio.sleep(0.01)
 
 
+_choices: dict[str, Choice] = {}
+
+
+def chosen_once(inner: Tokenizer) -> Choice:
+    """The compiled tokenizer of a model, made and checked once for all gateways: that takes longer than most tests."""
+    told = inner.to_str()
+    if told not in _choices:
+        _choices[told] = choose(inner)
+    return _choices[told]
+
+
 @asynccontextmanager
 async def running(config: Config, *, ready: bool = True) -> AsyncIterator[Served]:
-    gateway = build(config)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ivy.tokenize.tokenizer.choose", chosen_once)
+        gateway = build(config)
     runner = web.AppRunner(gateway.app, handler_cancellation=True, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
