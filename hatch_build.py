@@ -1,6 +1,7 @@
 """Compiles what is written in C++ while the package is built, or installed for editing.
 
-That are the kernels of ROSE, whose work torch does without them, and the tokenizer of Ivy, whose work its library does.
+That are the kernels of ROSE, whose work torch and numpy do without them, and the tokenizer of Ivy, whose work its
+library does.
 """
 
 import importlib.util
@@ -13,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _BUILDS = {
-    "services/tulip_rose/rose/native": "CPU kernels are not built, torch will do their work",
+    "services/tulip_rose/rose/native": "CPU kernels are not built, torch and numpy will do their work",
     "services/ivy/tokenize/native": "the tokenizer is not built, its library will do the work, slower",
 }
 

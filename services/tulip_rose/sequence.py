@@ -157,7 +157,13 @@ class Sequence:
     """What a batch has to know of it besides, packed as `HEAD`."""
 
     def __post_init__(self) -> None:
-        """Make what a batch reads, so that the engine's thread need not."""
+        """Make what a batch reads, so that the engine's thread need not.
+
+        Raises:
+            ValueError: the ids are not int32, or there are none.
+        """
+        if self.token_ids.dtype != np.int32 or not self.token_ids.size:
+            raise ValueError(f"token_ids are {self.token_ids.size} {self.token_ids.dtype}: int32 were expected")
         want, begin, end = self.wants[0], 0, 0
         self.form = None
         if len(self.wants) == len(want.spans) == 1:

@@ -1,3 +1,5 @@
+import gc
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -115,6 +117,27 @@ def test_token_types_go_with_their_tokens_and_are_0_where_none_are_told() -> Non
     types = Inputs.of(Batch.pack([pair, plain])).padded(7).token_types
     assert types is not None
     assert types.tolist() == [0, 0, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_types_that_are_not_one_a_token_are_refused(count: int) -> None:
+    wrong = replace(make(3), token_types=np.zeros(2, dtype=np.uint8))
+    with pytest.raises(ValueError, match="2 token_types for 3 tokens"):
+        Batch.pack([wrong] * count)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_batch_goes_when_nobody_has_it(count: int) -> None:
+    """Waiting for the next garbage collection, a loaded engine would hold ids and arrays of hundreds."""
+    batch = Batch.pack([make(3)] * count)
+    assert batch.parts[0].bounds.shape == (count, 2)
+    seen = weakref.ref(batch.texts)
+    gc.disable()
+    try:
+        del batch
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_a_batch_of_nothing_is_refused() -> None:

@@ -8,31 +8,32 @@ buffers lays them out as they are (see `graphs.sheet`); the arrays here are made
 without such buffers.
 """
 
-from collections.abc import Callable
 from collections.abc import Sequence as Sequences
-from functools import cached_property, partial
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tulip_rose.rose.laid import Laid, lay
 from tulip_rose.rose.lazy import Order, Place, Places, Single, slots_of
-from tulip_rose.rose.survey import survey
+from tulip_rose.rose.texts import Texts
 from tulip_rose.sequence import OutputForm, Sequence, Span
 
 
+@dataclass(slots=True, eq=False)
 class Asked:
     """All rows of one output form."""
 
-    def __init__(self, form: OutputForm, rows: int, bounds: Callable[[], NDArray[np.int32]]) -> None:
-        """`bounds` makes what is named so."""
-        self.form, self.rows, self._bounds = form, rows, bounds
+    form: OutputForm
+    rows: int
+    """R."""
+    spans: Texts | NDArray[np.int32]
+    """Where the spans are told: by texts that want one row each, or here."""
 
-    @cached_property
+    @property
     def bounds(self) -> NDArray[np.int32]:
         """[R, 2]: begin and end of each span, in order of slot."""
-        return self._bounds()
+        return self.spans.laid.bounds if isinstance(self.spans, Texts) else self.spans
 
 
 class Batch:
@@ -42,42 +43,31 @@ class Batch:
         """See `pack`."""
         self.count = count = len(sequences)
         """S."""
-        if count == 1:
-            # As a short query comes.
-            [one] = sequences
-            form, self.heads, self.ids = one.form, one.head, one.ids
-        else:
-            forms = [each.form for each in sequences]
-            # Equal ones are mostly one and the same.
-            form = forms[0] if forms.count(forms[0]) == count else None
-            self.heads = b"".join([each.head for each in sequences])
-            """Of each sequence its head, in the caller's order."""
-            self.ids = b"".join([each.ids for each in sequences])
-            """int32 [T]: those of each sequence, in the caller's order."""
-        self.survey = found = survey(self.heads, count, self.ids)
-        self.tokens = found.tokens
+        self.texts = texts = Texts(sequences)
+        """The sequences, in the caller's order."""
+        self.tokens = texts.survey.tokens
         """T."""
-        self.types = _types(sequences) if found.typed else None
-        """uint8 [T]: of each token its type, in the caller's order; None: all are 0."""
-        self._order: Order = None if count == 1 else found.order
-        """[S]: which sequence lies in each slot."""
         self.parts: tuple[Asked, ...]
         """The rows to make, those of one form together."""
         self.places: Places
         """Where each sequence, in the caller's order, finds the rows of each of its wants."""
-        self.alike = form is not None
+        forms = [each.form for each in sequences]
+        form = forms[0]
+        # Equal ones are mostly one and the same.
+        self.alike = form is not None and forms.count(form) == count
         """Whether each sequence wants one row, all of one form, so that heads tell the spans."""
-        if form is None:
-            self.parts, self.places = _several(sequences, self.starts.tolist(), self._order)
+        order = None if count == 1 else texts.survey.order
+        if form is not None and self.alike:
+            self.parts, self.places = (Asked(form, count, texts),), Single(order)
         else:
-            self.parts, self.places = (Asked(form, count, self._bounds),), Single(self._order)
+            self.parts, self.places = _several(sequences, self.starts[:-1].tolist(), order)
 
     @classmethod
     def pack(cls, sequences: Sequences[Sequence]) -> "Batch":
         """Pack at least one sequence.
 
         Raises:
-            ValueError: there is no sequence.
+            ValueError: there is no sequence, or the types of one are not one a token.
         """
         if not sequences:
             raise ValueError("a batch has at least one sequence")
@@ -86,47 +76,32 @@ class Batch:
     @property
     def starts(self) -> NDArray[np.int32]:
         """[S + 1]: the first token of each sequence, and the end of the last."""
-        return self.laid.starts
+        return self.texts.laid.starts
 
     @property
     def token_ids(self) -> NDArray[np.int64]:
         """[T]."""
-        return self.laid.token_ids
+        return self.texts.laid.token_ids
 
     @property
     def token_types(self) -> NDArray[np.int64] | None:
         """[T]; None: all are 0."""
-        return self.laid.token_types
+        return self.texts.laid.token_types
 
     @property
     def positions(self) -> NDArray[np.int64]:
         """[T]: 0, 1, 2, … within each sequence."""
-        return self.laid.positions
+        return self.texts.laid.positions
 
     @property
     def longest(self) -> int:
         """Tokens of the longest sequence."""
-        return self.survey.longest
+        return self.texts.survey.longest
 
     @property
     def partly(self) -> NDArray[np.int32] | None:
         """[S]: how many tokens of each are seen, where some have tokens at their end that none sees."""
-        return self.laid.seen if self.survey.partly else None
-
-    @cached_property
-    def laid(self) -> Laid:
-        """The arrays, made when somebody asks."""
-        given = self.heads, self.count, self.ids, self.types, self.survey
-        return lay(*given, spans=self.alike)
-
-    def _bounds(self) -> NDArray[np.int32]:
-        return self.laid.bounds
-
-
-def _types(sequences: Sequences[Sequence]) -> bytes:
-    return b"".join(
-        [bytes(each.tokens) if each.token_types is None else each.token_types.tobytes() for each in sequences]
-    )
+        return self.texts.laid.seen if self.texts.survey.partly else None
 
 
 def _several(sequences: Sequences[Sequence], begins: list[int], order: Order) -> tuple[tuple[Asked, ...], Places]:
@@ -134,7 +109,7 @@ def _several(sequences: Sequences[Sequence], begins: list[int], order: Order) ->
     spans: dict[OutputForm, list[Span]] = {}
     places = []
     slots = sequences if order is None else [sequences[index] for index in order.tolist()]
-    for sequence, start in zip(slots, begins, strict=False):
+    for sequence, start in zip(slots, begins, strict=True):
         own = []
         for want in sequence.wants:
             found = spans.setdefault(want.form, [])
@@ -143,7 +118,7 @@ def _several(sequences: Sequences[Sequence], begins: list[int], order: Order) ->
         places.append(own)
     index = {form: number for number, form in enumerate(spans)}
     by_slot = [tuple(Place(index[form], first, count) for form, first, count in own) for own in places]
-    parts = tuple(Asked(form, len(found), partial(_bounds, found)) for form, found in spans.items())
+    parts = tuple(Asked(form, len(found), _bounds(found)) for form, found in spans.items())
     return parts, tuple(by_slot[slot] for slot in slots_of(order))
 
 

@@ -21,7 +21,7 @@ class Laid(NamedTuple):
     seen: NDArray[np.int32]
     """[S]: how many tokens of each are seen, the first ones."""
     bounds: NDArray[np.int32]
-    """[S, 2]: begin and end of the span of each, in tokens of the batch; (0, 1) where heads tell none."""
+    """[S, 2]: begin and end of the span of each, in tokens of the batch; without meaning where its head tells none."""
     token_ids: NDArray[np.int64]
     """[T]."""
     positions: NDArray[np.int64]
@@ -30,24 +30,24 @@ class Laid(NamedTuple):
     """[T]; None: all are 0."""
 
 
-def lay(heads: bytes, count: int, ids: bytes, types: bytes | None, survey: Survey, *, spans: bool) -> Laid:
+def lay(heads: bytes, ids: bytes, types: bytes | None, survey: Survey) -> Laid:
     """Lay texts out that were surveyed.
 
     Args:
         heads: of each text its `Sequence.head`.
-        count: of texts.
         ids: int32, those of each text in the same order.
         types: uint8, one a token in that order; None: all are 0.
         survey: of the same texts.
-        spans: whether the heads tell spans.
     """
     compiled = library.layout()
     if compiled is None:
-        return _lay(heads, ids, types, survey.order, spans=spans)
+        return _lay(heads, ids, types, survey.order)
+    count = survey.count
     narrow = np.empty(4 * count + 1, np.int32)
     wide = np.empty((2 if types is None else 3, survey.tokens), np.int64)
     sheet = library.Sheet(narrow.ctypes.data, wide.ctypes.data, survey.tokens, count)
-    compiled.rose_lay(heads, count, ids, types, survey.plan, byref(sheet), spans, types is not None)
+    if compiled.rose_lay(heads, count, ids, types, survey.plan, byref(sheet), True, types is not None):
+        raise AssertionError("texts do not fit a sheet of their own size")
     return Laid(
         narrow[: count + 1],
         narrow[count + 1 : 2 * count + 1],
@@ -58,7 +58,7 @@ def lay(heads: bytes, count: int, ids: bytes, types: bytes | None, survey: Surve
     )
 
 
-def _lay(heads: bytes, ids: bytes, types: bytes | None, order: NDArray[np.int64], *, spans: bool) -> Laid:
+def _lay(heads: bytes, ids: bytes, types: bytes | None, order: NDArray[np.int64]) -> Laid:
     """The same by numpy alone."""
     given = heads_of(heads)
     lengths = given["tokens"]
@@ -73,11 +73,10 @@ def _lay(heads: bytes, ids: bytes, types: bytes | None, order: NDArray[np.int64]
     starts = np.zeros(order.shape[0] + 1, dtype=np.int32)
     np.add.accumulate(slots["tokens"], dtype=np.int32, out=starts[1:])
     begins = starts[:-1]
-    bounds = [begins + slots["begin"], begins + slots["end"]] if spans else [begins * 0, begins * 0 + 1]
     return Laid(
         starts,
         slots["tokens"] - slots["unseen"],
-        np.stack(bounds, axis=1),
+        np.stack([begins + slots["begin"], begins + slots["end"]], axis=1),
         in_order(np.frombuffer(ids, np.int32)),
         np.arange(starts[-1], dtype=np.int64) - begins.astype(np.int64).repeat(slots["tokens"]),
         None if types is None else in_order(np.frombuffer(types, np.uint8)),

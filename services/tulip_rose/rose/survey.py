@@ -5,15 +5,16 @@ One call of compiled code where there is any, else numpy: a batch is surveyed wh
 
 import ctypes
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tulip_rose.rose.native import library
+from tulip_rose.sequence import HEAD
 
-_FACTS = 5
+_FACTS, _WIDE = 5, 8
 _HEAD = np.dtype([(name, np.int32) for name in ("tokens", "unseen", "typed", "begin", "end")])
 
 
@@ -21,6 +22,8 @@ _HEAD = np.dtype([(name, np.int32) for name in ("tokens", "unseen", "typed", "be
 class Survey:
     """Of S texts, which lie sorted by length; those of one length by how many of their tokens are unseen."""
 
+    count: int
+    """S."""
     tokens: int
     longest: int
     """Tokens of the longest text."""
@@ -31,22 +34,20 @@ class Survey:
     typed: bool
     """Whether some text tells the types of its tokens."""
     plan: Any
-    """int64 [5 + 2 · S], as `rose_survey` writes it: the facts above, which text lies in each slot, and where the ids
-    of each text begin."""
+    """int64, as `rose_survey` writes it: [5] of the facts above, [S] which text lies in each slot, [S] where the ids of
+    each text begin; what is behind that has no meaning."""
 
     @property
     def order(self) -> NDArray[np.int64]:
         """[S]: which text lies in each slot."""
-        plan = np.frombuffer(self.plan, np.int64)
-        return plan[_FACTS : _FACTS + (plan.shape[0] - _FACTS) // 2]
+        return np.frombuffer(self.plan, np.int64, self.count, _FACTS * _WIDE)
 
 
-def survey(heads: bytes, count: int, ids: bytes) -> Survey:
+def survey(heads: bytes, ids: bytes) -> Survey:
     """Survey texts.
 
     Args:
-        heads: of each text its `Sequence.head`.
-        count: of texts, at least one.
+        heads: of each text its `Sequence.head`; at least one.
         ids: int32: those of each text, in the same order.
 
     Raises:
@@ -55,32 +56,38 @@ def survey(heads: bytes, count: int, ids: bytes) -> Survey:
     compiled = library.layout()
     if compiled is None:
         return _survey(heads, ids)
-    plan = _plan(count)()
-    if compiled.rose_survey(heads, count, ids, len(ids) // 4, plan):
-        raise ValueError(f"{len(ids) // 4} token ids are not as many as {count} sequences say")
+    count, given = len(heads) // HEAD.size, len(ids) // 4
+    plan = _plan((count - 1).bit_length())()
+    if compiled.rose_survey(heads, count, ids, given, plan):
+        raise _other(given, count)
     tokens, longest, highest, unseen, typed = plan[:_FACTS]
-    return Survey(tokens, longest, highest, unseen != 0, typed != 0, plan)
+    return Survey(count, tokens, longest, highest, unseen != 0, typed != 0, plan)
 
 
 def _survey(heads: bytes, ids: bytes) -> Survey:
     """The same by numpy alone."""
-    read = heads_of(heads)
-    lengths, unseen, typed = read["tokens"], read["unseen"], read["typed"]
-    tokens, longest = int(lengths.sum()), int(lengths.max())
+    texts = heads_of(heads)
+    lengths, unseen, typed = texts["tokens"], texts["unseen"], texts["typed"]
+    count, tokens, longest = lengths.shape[0], int(lengths.sum()), int(lengths.max())
     if tokens != len(ids) // 4:
-        raise ValueError(f"{len(ids) // 4} token ids are not as many as {lengths.shape[0]} sequences say")
+        raise _other(len(ids) // 4, count)
     highest, partly, types = int(np.frombuffer(ids, np.uint32).max()), bool(unseen.any()), bool(typed.any())
     order = np.lexsort((unseen, lengths))
     first = np.cumsum(lengths, dtype=np.int64) - lengths
     plan = np.concatenate([np.array((tokens, longest, highest, partly, types)), order, first])
-    return Survey(tokens, longest, highest, partly, types, plan)
+    return Survey(count, tokens, longest, highest, partly, types, plan)
+
+
+def _other(ids: int, texts: int) -> ValueError:
+    return ValueError(f"{ids} token ids are not as many as {texts} sequences say")
 
 
 def heads_of(heads: bytes) -> NDArray[np.void]:
-    """[S], with the names of `HEAD`."""
+    """[S]: the numbers of `HEAD`, with names."""
     return np.frombuffer(heads, _HEAD)
 
 
-@lru_cache(maxsize=512)
-def _plan(count: int) -> type[ctypes.Array[ctypes.c_int64]]:
-    return ctypes.c_int64 * (_FACTS + 2 * count)
+@cache
+def _plan(bits: int) -> type[ctypes.Array[ctypes.c_int64]]:
+    """For up to 2 to the power of `bits` texts: to make a type takes as long as to survey a batch, so there are few."""
+    return ctypes.c_int64 * (_FACTS + 2 * (1 << bits))

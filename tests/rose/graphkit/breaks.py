@@ -198,7 +198,7 @@ BREAKS: dict[str, Break] = {
     "an evicted graph that is replayed": Break(
         "graphs.framed:Framed._evict", (("self._graphs.pop(key)", "self._graphs[key]"),), HELD
     ),
-    "pads that nobody owns": filled(LAID, ("fields.token_ids.shape[0])\n", "int(batch.starts[-1]))\n")),
+    "pads that nobody owns": filled(LAID, ("batch.starts, rows)\n", "batch.starts, int(batch.starts[-1]))\n")),
     "pads that keep an id": filled(WRITTEN, ("batch.token_ids, PAD)", "batch.token_ids, fields.token_ids[-1])")),
     "pads that keep a place": filled(WRITTEN, ("batch.positions, 0)", "batch.positions, fields.positions[-1])")),
     "spans of the batch before": filled(

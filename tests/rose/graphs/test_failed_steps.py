@@ -43,6 +43,18 @@ def test_a_step_without_memory_is_given_back_and_its_size_is_not_tried_again(
     assert embed(engine, texts_of([5])).shape == (1, 32)
 
 
+def test_a_text_alone_is_tried_again_since_nothing_smaller_can_be_made_of_it(
+    folder: Path, load: Any, texts_of: Any, embed: Any
+) -> None:
+    device = Failing()
+    engine = load(folder, device)
+    device.steps = torch.OutOfMemoryError("CUDA out of memory")
+    with pytest.raises(TooLargeError, match="1 sequences of 20 tokens: no room in memory"):
+        embed(engine, texts_of([20]))
+    device.steps = None
+    assert embed(engine, texts_of([20])).shape == (1, 32)
+
+
 def test_a_device_that_can_do_nothing_more_ends_the_engine(folder: Path, load: Any, texts_of: Any, embed: Any) -> None:
     device = Failing()
     engine = load(folder, device)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.key import Buckets, Key
 from tulip_rose.rose.graphs.layout import given_bytes
-from tulip_rose.rose.graphs.padding import Fields, fill
+from tulip_rose.rose.graphs.padding import Fields
 from tulip_rose.rose.graphs.sheet import Sheet
 from tulip_rose.rose.native import library
 from tulip_rose.sequence import OutputForm, Sequence, Want
@@ -45,11 +45,11 @@ def laid(batch: Batch, key: Key, compiled: bool, *, pooled: bool = True, typed: 
     """In buffers full of what no step may ever read."""
     memory = np.zeros(given_bytes(key), np.uint8)
     fields = poisoned(memory, key)
-    if compiled:
-        assert library.layout() is not None
+    assert library.layout() is not None
+    with pytest.MonkeyPatch.context() as patched:
+        if not compiled:
+            patched.setattr(library, "layout", lambda: None)
         Sheet(memory, key, pooled=pooled, typed=typed).write(batch)
-    else:
-        fill(fields, batch, batch.parts[0] if pooled else None, typed=typed)
     return fields
 
 
@@ -161,8 +161,13 @@ def test_compiled_code_writes_what_numpy_does_and_nothing_behind_it(
     assert (memory[given_bytes(key) :] == 0x5A).all()
 
 
+@both_ways
 @pytest.mark.parametrize("key", [Key(8, 3, FORM), Key(9, 1, FORM), Key(16, 2, FORM)])
-def test_what_does_not_fit_is_refused_and_nothing_is_written(key: Key) -> None:
+def test_what_does_not_fit_is_refused_and_nothing_is_written(
+    key: Key, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not compiled:
+        monkeypatch.setattr(library, "layout", lambda: None)
     batch = batch_of([(6, 0), (3, 0)])
     memory = np.full(given_bytes(key), 0x5A, np.uint8)
     sheet = Sheet(memory, key, pooled=True, typed=True)

@@ -1,5 +1,7 @@
 """How steps over static buffers use their device: what they ask of it, and when."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,9 @@ import numpy as np
 import pytest
 from graphkit.batches import batch_of
 from graphkit.everywhere import EVERYWHERE
+from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs import slot as slot_module
+from tulip_rose.sequence import OutputForm, Sequence
 
 
 @EVERYWHERE
@@ -76,3 +80,25 @@ def test_what_is_in_no_table_never_reaches_the_device(
     with pytest.raises(IndexError):
         engine.step(batch_of([*texts_of(others), np.full(length, token, np.int32)]))
     assert engine._device.asked == before
+
+
+def typed(highest: int) -> Batch:
+    """A text without types beside one whose last token has that type."""
+    types = np.array([0, 0, highest], np.uint8)
+    first, last = (Sequence.whole(np.array(ids, np.int32), OutputForm(32)) for ids in ([5, 6], [7, 8, 9]))
+    return Batch.pack([first, replace(last, token_types=types)])
+
+
+@pytest.mark.parametrize("highest", [2, 255])
+def test_a_type_in_no_table_never_reaches_the_device(folder: Path, load: Any, highest: int) -> None:
+    engine = load(folder)
+    before = dict(engine._device.asked)
+    with pytest.raises(IndexError, match=f"type {highest} is none of the 2 of the model"):
+        engine.step(typed(highest))
+    assert engine._device.asked == before
+    assert engine.step(typed(1)).wait(30).array().shape == (2, 32)
+
+
+def test_a_model_of_one_type_takes_any(folders: Callable[[str], Path], load: Any) -> None:
+    engine = load(folders("xlm-roberta"))
+    np.testing.assert_array_equal(engine.step(typed(9)).wait(30).array(), engine.step(typed(0)).wait(30).array())

@@ -57,13 +57,13 @@ class Entry:
         return key
 
     def _check(self, batch: Batch) -> None:
-        model, found = self._model, batch.survey
+        model, texts, found = self._model, batch.texts, batch.texts.survey
         if found.longest > model.positions:
             raise IndexError(f"{found.longest} tokens in a model of {model.positions} positions")
         if found.highest >= model.vocabulary_size:
-            raise _outside("token", np.frombuffer(batch.ids, np.int32), model.vocabulary_size)
-        if batch.types is not None and model.token_types > 1:
-            types = np.frombuffer(batch.types, np.uint8)
+            raise _outside("token", np.frombuffer(texts.ids, np.int32), model.vocabulary_size)
+        if texts.types is not None and model.token_types > 1:
+            types = np.frombuffer(texts.types, np.uint8)
             if types.max() >= model.token_types:
                 raise _outside("type", types, model.token_types)
 

@@ -110,7 +110,7 @@ class Framed:
 
     def suits(self, batch: Batch) -> bool:
         """Whether the attention can be that of a step over static buffers; else the batch takes one without."""
-        return self._ahead is None or self._ahead.suits(partly=batch.survey.partly)
+        return self._ahead is None or self._ahead.suits(partly=batch.texts.survey.partly)
 
     def prewarm(self, progress: Progress) -> None:
         """Capture the graphs of the list, and say after each how many of how many are done.

@@ -4,6 +4,8 @@ Real tokens first, then one sequence that owns all pad rows, then empty slots th
 `cu_seqlens[slots] == tokens` always. Rows that no sequence owns would read memory that nobody has written, and a tile
 of a kernel that loads them turns 0 · NaN into NaN in a neighbour. Everything that a step may read is written each time:
 nothing is left of a longer batch before.
+
+`fill` is the law by numpy; `rose/native/lay.cpp` has it a second time, compiled (see `sheet`).
 """
 
 from dataclasses import dataclass
@@ -73,16 +75,27 @@ def fill(fields: Fields[NDArray[Any]], batch: Batch, pooled: Asked | None, *, ty
         batch: real tokens alone.
         pooled: the part whose spans the step pools, no more than there are slots; None: it pools none.
         typed: whether types of tokens are read; else they are not written.
+
+    Raises:
+        ValueError: the batch does not fit.
     """
+    rows, slots = fields.token_ids.shape[0], fields.seen.shape[0]
+    if batch.tokens > rows or batch.count + (batch.tokens < rows) > slots:
+        raise too_many(batch, rows, slots)
     _fill(fields.token_ids, batch.token_ids, PAD)
     _fill(fields.positions, batch.positions, 0)
     if typed:
         _fill(fields.token_types, _NONE if batch.token_types is None else batch.token_types, 0)
-    _fill(fields.cu_seqlens, batch.starts, fields.token_ids.shape[0])
+    _fill(fields.cu_seqlens, batch.starts, rows)
     np.subtract(fields.cu_seqlens[1:], fields.cu_seqlens[:-1], out=fields.seen)
     if batch.partly is not None:
         fields.seen[: batch.partly.shape[0]] = batch.partly
     _fill(fields.bounds, _NO_SPANS if pooled is None else pooled.bounds, _FIRST)
+
+
+def too_many(batch: Batch, rows: int, slots: int) -> ValueError:
+    """The error of a batch that does not fit."""
+    return ValueError(f"{batch.count} sequences of {batch.tokens} tokens do not fit {rows}x{slots}")
 
 
 def _fill(target: NDArray[Any], values: NDArray[Any], rest: int | NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.graphs.key import Key
-from tulip_rose.rose.graphs.padding import Fields, fill
+from tulip_rose.rose.graphs.padding import Fields, fill, too_many
 from tulip_rose.rose.native import library
 
 
@@ -30,7 +30,7 @@ class Sheet:
         self.fields: Fields[NDArray[Any]] = Fields.of(memory, key)
         self._key, self._pooled, self._typed = key, pooled, typed
         narrow, wide = self.fields.cu_seqlens.ctypes.data, self.fields.token_ids.ctypes.data
-        self._memory = byref(library.Sheet(narrow, wide, key.tokens, key.slots))
+        self._place = byref(library.Sheet(narrow, wide, key.tokens, key.slots))
 
     def write(self, batch: Batch) -> None:
         """Lay out a batch.
@@ -43,6 +43,7 @@ class Sheet:
         if compiled is None or (self._pooled and not batch.alike):
             fill(self.fields, batch, batch.parts[0] if self._pooled else None, typed=self._typed)
             return
-        given = batch.heads, batch.count, batch.ids, batch.types, batch.survey.plan
-        if compiled.rose_lay(*given, self._memory, self._pooled, self._typed):
-            raise ValueError(f"{batch.count} sequences of {batch.tokens} tokens do not fit {self._key.size}")
+        texts = batch.texts
+        given = texts.heads, batch.count, texts.ids, texts.types, texts.survey.plan
+        if compiled.rose_lay(*given, self._place, self._pooled, self._typed):
+            raise too_many(batch, self._key.tokens, self._key.slots)

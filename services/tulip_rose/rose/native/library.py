@@ -133,6 +133,7 @@ def library() -> ctypes.CDLL | None:
 def layout() -> ctypes.PyDLL | None:
     """What surveys batches and lays them out; None where it was not built, and numpy does it."""
     if library() is None:
+        log.info("batches are laid out by numpy: %s", missing("float32"))
         return None
     loaded = ctypes.PyDLL(str(TARGET))
     _declare(loaded, _SHORT)
@@ -192,10 +193,12 @@ __all__ = [
     "Heads",
     "Layer",
     "Norm",
+    "Sheet",
     "Tables",
     "Team",
     "Turned",
     "byref",
+    "layout",
     "library",
     "missing",
     "serves",
