@@ -5,9 +5,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from graphkit.batches import ragged_of
+from tulip_rose.rose.batch import Batch
 from tulip_rose.rose.device import CpuDevice
 from tulip_rose.rose.engine import Engine
 from tulip_rose.rose.layers.attention import Mask
@@ -19,6 +21,7 @@ from tulip_rose.rose.layers.norm import Norm
 from tulip_rose.rose.native import library, recipe
 from tulip_rose.rose.native.library import Team, missing
 from tulip_rose.rose.options import EngineOptions
+from tulip_rose.sequence import OutputForm, Sequence
 
 import native_build
 
@@ -55,6 +58,24 @@ def test_kernels_of_other_sources_are_not_used(
         assert "compiled from other sources" in caplog.text
     finally:
         library.library.cache_clear()
+
+
+def test_on_another_processor_batches_are_laid_out_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipe.platform, "machine", lambda: "aarch64")
+    for module in (recipe, library):
+        monkeypatch.setattr(module, "TARGET", tmp_path / "kernels.so")
+    native_build.build(recipe)
+    forget()
+    try:
+        assert missing("float32") == "the processor has no AVX-512"
+        assert library.layout() is not None
+        assert not hasattr(library.library(), "rose_linear")
+        batch = Batch.pack([Sequence.whole(np.arange(size, dtype=np.int32), OutputForm(4)) for size in (3, 2)])
+        assert batch.token_ids.tolist() == [0, 1, 0, 1, 2]
+    finally:
+        forget()
 
 
 def test_the_engine_takes_the_kernels_where_the_processor_runs_them(tiny: Path) -> None:

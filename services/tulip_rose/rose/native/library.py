@@ -142,15 +142,16 @@ def layout() -> ctypes.PyDLL | None:
 
 def _declare(loaded: ctypes.CDLL, signatures: dict[str, tuple[Any, tuple[Any, ...]]]) -> None:
     for name, (result, arguments) in signatures.items():
-        function = getattr(loaded, name)
-        function.restype, function.argtypes = result, arguments
+        # On some processors there are no kernels, and nobody calls them (see `missing`).
+        if (function := getattr(loaded, name, None)) is not None:
+            function.restype, function.argtypes = result, arguments
 
 
 def missing(dtype: str) -> str | None:
     """Why they cannot run here in float32 or bfloat16; None where they can."""
     kernels = library()
     if kernels is None:
-        return "not built, or not from these sources: it takes a C++ compiler at install, and Linux on x86-64"
+        return "not built, or not from these sources: it takes a C++ compiler at install, and Linux"
     features = int(kernels.rose_cpu())
     if not features & _WIDE:
         return "the processor has no AVX-512"

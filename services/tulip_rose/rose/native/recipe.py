@@ -12,7 +12,8 @@ _FLAGS = (
     *("-Wno-uninitialized", "-Wno-maybe-uninitialized"),
 )
 _WIDE = ("-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512bf16", "-mfma")
-_UNITS = {"cpu.cpp": (), "lay.cpp": (), "kernels.cpp": _WIDE, "rotary.cpp": _WIDE}
+_KERNELS = {"cpu.cpp": ("-DROSE_KERNELS",), "kernels.cpp": _WIDE, "rotary.cpp": _WIDE}
+_ANYWHERE: dict[str, tuple[str, ...]] = {"cpu.cpp": (), "lay.cpp": ()}
 
 
 def sources() -> list[Path]:
@@ -29,13 +30,12 @@ def digest() -> str:
 
 
 def units() -> dict[str, tuple[str, ...]]:
-    """What is compiled, each with its flags."""
+    """What is compiled, each with its flags: on another processor than x86-64 what lays batches out, and no kernels."""
+    chosen = _ANYWHERE | (_KERNELS if platform.machine() in ("x86_64", "AMD64") else {})
     named = f'-DROSE_SOURCES="{digest()}"'
-    return {unit: (*_FLAGS, *flags, named) for unit, flags in _UNITS.items()}
+    return {unit: (*_FLAGS, *flags, named) for unit, flags in chosen.items()}
 
 
 def refusal() -> str | None:
     """Why they cannot be on this machine, if so."""
-    if platform.system() == "Linux" and platform.machine() in ("x86_64", "AMD64"):
-        return None
-    return f"they are for Linux on x86-64, this is {platform.system()} on {platform.machine()}"
+    return None if platform.system() == "Linux" else f"they are for Linux, this is {platform.system()}"
