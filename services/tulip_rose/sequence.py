@@ -17,7 +17,7 @@ and end of the span of that; else 0."""
 class VectorType(Enum):
     """How the values of a vector are stored."""
 
-    # Each is one object: hashed by their names, the two of a form would cost as much as all else of finding a graph.
+    # Each is one object. Enum hashes names, by a call of Python, whenever a graph is looked up.
     __hash__ = object.__hash__
 
     FLOAT32 = "float32"
@@ -68,7 +68,7 @@ class Want:
 class StepTimes:
     """When one batch was where, in `time.monotonic()` seconds. All of its sequences share it, and it is its name.
 
-    Nothing changes it. Made for each step, as are those of `rose.lazy`: frozen ones take three times as long to make.
+    Nothing changes it. Made for each step, as are those of `rose.lazy`: frozen ones take more than three times as long to make.
     """
 
     taken: float
