@@ -68,7 +68,8 @@ class Want:
 class StepTimes:
     """When one batch was where, in `time.monotonic()` seconds. All of its sequences share it, and it is its name.
 
-    Nothing changes it. Made for each step, as are those of `rose.lazy`: frozen ones take more than three times as long to make.
+    Nothing changes it. Made for each step, as are those of `rose.lazy`: frozen ones take more than three times as long
+    to make.
     """
 
     taken: float

@@ -89,5 +89,5 @@ def heads_of(heads: bytes) -> NDArray[np.void]:
 
 @cache
 def _plan(bits: int) -> type[ctypes.Array[ctypes.c_int64]]:
-    """For up to 2 to the power of `bits` texts: to make a type takes longer than to survey a batch, so there are few."""
+    """For up to 2 to the power of `bits` texts: to make a type takes longer than a survey, so there are few."""
     return ctypes.c_int64 * (_FACTS + 2 * (1 << bits))
